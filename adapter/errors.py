@@ -1,0 +1,59 @@
+"""Owns the one tree of errors that this project raises on purpose.
+
+Each message says what happened, on which id, and what to do. Driver errors are wrapped once, in
+`adapter/store`. Only `PublicError` text may reach the wire.
+"""
+
+from __future__ import annotations
+
+
+class TurnsError(Exception):
+    """Root of the tree."""
+
+
+class ConfigError(TurnsError):
+    """The project or its environment is set up wrongly; one line, exit code 2 on the command line."""
+
+
+class SchemaMismatch(ConfigError):
+    """The database's schema is not the one this version works with."""
+
+
+class PublicError(TurnsError):
+    """A refusal whose text a client may read.
+
+    Attributes:
+        status: the HTTP status it maps to.
+    """
+
+    status = 400
+
+
+class NotFound(PublicError):
+    """What the client named does not exist, or is not theirs."""
+
+    status = 404
+
+
+class Conflict(PublicError):
+    """The request does not go with the present state; repeating it later may work."""
+
+    status = 409
+
+
+class Invalid(PublicError):
+    """The request itself cannot be carried out; repeating it will not work."""
+
+    status = 422
+
+
+class StaleAttempt(TurnsError):
+    """A newer attempt claimed this scope; nothing this attempt wrote since then was kept. Not retryable."""
+
+
+class StoreUnavailable(TurnsError):
+    """PostgreSQL could not be reached or dropped the connection. Retryable."""
+
+
+class EffectUnknown(TurnsError):
+    """An effect in mode "once" was started by an attempt whose outcome nobody recorded."""

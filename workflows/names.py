@@ -1,0 +1,28 @@
+"""Owns the names that cross process boundaries: workflows, activities, updates, queries, error types.
+
+A name here is stored in Temporal's histories: renaming one breaks runs in flight.
+"""
+
+from __future__ import annotations
+
+TURN_WORKFLOW = "Turn"
+HANDOVER_WORKFLOW = "HandOver"
+
+# LangGraph node names cannot contain a colon, so these never collide with an activity named after a node.
+BEGIN = "turn:begin"
+ADVANCE = "turn:advance"
+FINISH = "turn:finish"
+RECORD_FAILURE = "turn:record_failure"
+
+SUBMIT = "submit"
+CANCEL = "cancel"
+PROGRESS = "progress"
+
+NODE_FAILED = "NodeFailed"
+TURN_FAILED = "TurnFailed"
+STALE_ATTEMPT = "StaleAttempt"
+
+
+def workflow_id(thread_id: str) -> str:
+    """Returns the workflow id of a thread: one running workflow a thread is what makes one running turn a thread."""
+    return f"thread/{thread_id}"
