@@ -70,14 +70,20 @@ class Settings(BaseSettings):
         le=1,
         description="Seconds that streamed tokens may wait for each other before they are stored together.",
     )
-    sse_heartbeat: Seconds = Field(default=5.0, description="Seconds of silence before a stream's comment line.")
-    request_bytes: int = Field(default=16 * 1024 * 1024, ge=1024, description="Largest accepted request body.")
+    sse_heartbeat: Seconds = Field(
+        default=5.0, description="Seconds of silence before a stream's comment line."
+    )
+    request_bytes: int = Field(
+        default=16 * 1024 * 1024, ge=1024, description="Largest accepted request body."
+    )
     on_disconnect: str = Field(
         default="continue",
         pattern="^(continue|cancel)$",
         description="What a client's leaving does to its turn when the request does not say.",
     )
-    cors_origins: str = Field(default="*", description="Origins that browsers may call from, comma separated.")
+    cors_origins: str = Field(
+        default="*", description="Origins that browsers may call from, comma separated."
+    )
 
     @model_validator(mode="after")
     def _ports_differ(self) -> Self:

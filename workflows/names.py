@@ -7,12 +7,16 @@ from __future__ import annotations
 
 TURN_WORKFLOW = "Turn"
 HANDOVER_WORKFLOW = "HandOver"
+SWEEP_WORKFLOW = "Sweep"
+SWEEP_SCHEDULE = "turns-sweep"
 
 # LangGraph node names cannot contain a colon, so these never collide with an activity named after a node.
 BEGIN = "turn:begin"
 ADVANCE = "turn:advance"
 FINISH = "turn:finish"
 RECORD_FAILURE = "turn:record_failure"
+HAND_OVER = "turn:hand_over"
+SWEEP = "turn:sweep"
 
 SUBMIT = "submit"
 CANCEL = "cancel"

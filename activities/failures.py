@@ -1,0 +1,52 @@
+"""Owns the one table of what an activity's failure means to Temporal: again, or not.
+
+No text of an exception goes into Temporal's history: it may quote the conversation (I2). The text is stored on the
+turn's row, which the API shows.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from adapter.engine import NodeFailed
+from adapter.errors import NotFound, StaleAttempt, StoreUnavailable, TurnsError
+from adapter.gate import RetryLater
+from workflows import names
+
+log = logging.getLogger("turns.activity")
+
+# An error nobody expected is retried in case it was passing, then ends the turn instead of looping for ever.
+_UNEXPECTED_ATTEMPTS = 3
+
+
+def translate(exc: Exception) -> ApplicationError:
+    """Returns what the activity raises instead of `exc`."""
+    info = activity.info()
+    where = f"{info.activity_type} (attempt {info.attempt})"
+    if isinstance(exc, RetryLater):
+        log.warning("%s: %s, again in %.1f s", where, _text(exc.error), exc.delay_seconds)
+        return ApplicationError(
+            type(exc.error).__name__,
+            type=type(exc.error).__name__,
+            next_retry_delay=timedelta(seconds=exc.delay_seconds),
+        )
+    if isinstance(exc, NodeFailed):
+        log.error("%s: %s", where, _text(exc.error))
+        return ApplicationError(type(exc.error).__name__, type=type(exc.error).__name__, non_retryable=True)
+    if isinstance(exc, StaleAttempt):
+        log.warning("%s: %s", where, exc)
+        return ApplicationError("a newer attempt took over", type=names.STALE_ATTEMPT, non_retryable=True)
+    if isinstance(exc, StoreUnavailable):
+        log.warning("%s: %s", where, exc)
+        return ApplicationError("PostgreSQL is not reachable", type="StoreUnavailable")
+    final = isinstance(exc, NotFound) or info.attempt >= _UNEXPECTED_ATTEMPTS
+    log.error("%s: %s", where, exc, exc_info=None if isinstance(exc, TurnsError) else exc)
+    return ApplicationError(type(exc).__name__, type=type(exc).__name__, non_retryable=final)
+
+
+def _text(exc: BaseException) -> str:
+    return f"{type(exc).__name__}: {exc}".splitlines()[0][:300]

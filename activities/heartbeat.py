@@ -1,0 +1,65 @@
+"""Owns supervised heartbeats: an activity beats by itself as long as its event loop runs.
+
+So `heartbeat_timeout` detects a lost worker and never kills a slow node (FR-14). Cancellation arrives in the
+answer to a heartbeat; a notice from the API makes the attempt beat at once instead of at its next interval.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from temporalio import activity
+
+# After a cancel notice the workflow still has to ask the server for the cancellation: beat a few times.
+_BURST_SECONDS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
+
+
+@dataclass(slots=True)
+class Attempts:
+    """The attempts that run in this process, by turn, so that a notice finds them."""
+
+    by_turn: dict[str, set[asyncio.Event]] = field(default_factory=dict[str, set[asyncio.Event]])
+
+    def notice(self, turn_id: str) -> None:
+        """Makes the turn's attempts beat at once."""
+        for event in self.by_turn.get(turn_id, ()):
+            event.set()
+
+
+@asynccontextmanager
+async def beating(attempts: Attempts, turn_id: str) -> AsyncGenerator[None]:
+    """Beats until the body ends; an error of the body wins over one of a beat, which surfaces otherwise."""
+    timeout = activity.info().heartbeat_timeout
+    if timeout is None:
+        yield
+        return
+    noticed = asyncio.Event()
+    attempts.by_turn.setdefault(turn_id, set()).add(noticed)
+    beats = asyncio.create_task(_beat(timeout.total_seconds() / 3, noticed))
+    try:
+        yield
+    finally:
+        failed = beats.done() and not beats.cancelled() and beats.exception()
+        beats.cancel()
+        attempts.by_turn[turn_id].discard(noticed)
+        if not attempts.by_turn[turn_id]:
+            del attempts.by_turn[turn_id]
+    if failed:
+        raise failed
+
+
+async def _beat(interval: float, noticed: asyncio.Event) -> None:
+    while True:
+        activity.heartbeat()
+        try:
+            async with asyncio.timeout(interval):
+                await noticed.wait()
+        except TimeoutError:
+            continue
+        noticed.clear()
+        for pause in _BURST_SECONDS:
+            await asyncio.sleep(pause)
+            activity.heartbeat()

@@ -1,0 +1,116 @@
+"""Owns the activities that run a turn's graph: begin, one per effect node (named after it), advance.
+
+Each claims its scope before it reads anything, beats by itself, runs the graph to the next frontier and returns
+ids only. Next: `adapter/engine.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from temporalio import activity
+from temporalio.common import RawValue
+
+from activities.failures import translate
+from activities.heartbeat import Attempts, beating
+from adapter.engine import Engine, Entry, Outcome
+from adapter.store.pool import Pool
+from adapter.store.turns import claim_and_load
+from adapter.writer import Claim
+from workflows import names
+from workflows.contracts import Effect, Step, Stepped
+
+log = logging.getLogger("turns")
+
+
+class StepActivities:
+    """The graph-running activities of one worker process."""
+
+    def __init__(self, pool: Pool, engine: Engine, attempts: Attempts) -> None:
+        self._pool = pool
+        self._engine = engine
+        self._attempts = attempts
+
+    @activity.defn(name=names.BEGIN)
+    async def begin(self, step: Step) -> Stepped:
+        """Applies the turn's input and runs inline nodes up to the first effects."""
+        return await self._run(step, first=True)
+
+    @activity.defn(name=names.ADVANCE)
+    async def advance(self, step: Step) -> Stepped:
+        """Finds the writes of parallel branches and goes on to the next frontier."""
+        return await self._run(step)
+
+    @activity.defn(dynamic=True)
+    async def node(self, args: Sequence[RawValue]) -> Stepped:
+        """Runs the effect nodes it was scheduled for; Temporal shows it under the node's name."""
+        step = activity.payload_converter().from_payload(args[0].payload, Step)
+        return await self._run(step)
+
+    async def _run(self, step: Step, *, first: bool = False) -> Stepped:
+        info = activity.info()
+        started = time.monotonic()
+        try:
+            async with beating(self._attempts, step.turn_id):
+                outcome = await self._enter(step, first)
+        except Exception as exc:
+            raise translate(exc) from None
+        if first:
+            log.info("turn %s on thread %s began", step.turn_id, step.thread_id)
+        elif step.allow:
+            milliseconds = (time.monotonic() - started) * 1000
+            log.info(
+                "turn %s effect %s attempt %d done in %.0f ms",
+                step.turn_id,
+                info.activity_type,
+                info.attempt,
+                milliseconds,
+            )
+        if outcome.finished:
+            waits = " and waits for an answer" if outcome.interrupted else ""
+            log.info("turn %s on thread %s ended%s", step.turn_id, step.thread_id, waits)
+        return _stepped(outcome)
+
+    async def _enter(self, step: Step, first: bool) -> Outcome:
+        info = activity.info()
+        claim = make_claim(step.thread_id, _scope(step))
+        turn = await claim_and_load(self._pool, claim, step.turn_id)
+        entry = Entry(
+            claim=claim,
+            allow=step.allow,
+            branches=step.branches or ((),),
+            held=step.held,
+            attempt=info.attempt,
+            first=first,
+            first_attempt_at=info.scheduled_time.timestamp(),
+            heartbeat=activity.heartbeat,
+        )
+        return await self._engine.run(turn, entry)
+
+
+def make_claim(thread_id: str, scope: str = "") -> Claim:
+    """Returns the running attempt's claim; its token is issued by Temporal's server (I5)."""
+    info = activity.info()
+    return Claim(thread_id, scope, _nanoseconds(info.current_attempt_scheduled_time), info.attempt)
+
+
+def _nanoseconds(when: datetime) -> int:
+    since = when - datetime(1970, 1, 1, tzinfo=UTC)
+    return ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1000
+
+
+def _scope(step: Step) -> str:
+    if not step.branches:
+        return ""
+    first = step.branches[0]
+    if len(step.branches) == 1:
+        return "/".join(first)
+    return "/".join((*first[:-1], f"{first[-1]}+{len(step.branches) - 1}"))
+
+
+def _stepped(outcome: Outcome) -> Stepped:
+    frontier = tuple(Effect(e.task_id, e.node, e.within, e.label, dict(e.options)) for e in outcome.frontier)
+    return Stepped(frontier, outcome.interrupted, outcome.finished)

@@ -1,0 +1,162 @@
+"""Owns the composition of a worker process: pool, store, engine, activities, workflows, Temporal's worker."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+from datetime import timedelta
+
+import psycopg
+from langgraph.store.postgres.aio import AsyncPostgresStore
+from temporalio.client import (
+    Client,
+    Schedule,
+    ScheduleActionStartWorkflow,
+    ScheduleAlreadyRunningError,
+    ScheduleIntervalSpec,
+    ScheduleOverlapPolicy,
+    SchedulePolicy,
+    ScheduleSpec,
+)
+from temporalio.envconfig import ClientConfig
+from temporalio.worker import Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxMatcher, SandboxRestrictions
+
+from activities.heartbeat import Attempts
+from activities.step import StepActivities
+from activities.turn import TurnActivities
+from adapter.engine import Engine
+from adapter.errors import ConfigError
+from adapter.graphs import Project
+from adapter.settings import Settings
+from adapter.store import schema
+from adapter.store.pool import create_pool
+from adapter.store.sql import query
+from workflows import names
+from workflows.contracts import Defaults
+from workflows.handoff import HandOverWorkflow
+from workflows.sweep import SweepWorkflow
+from workflows.turn import TurnWorkflow
+
+log = logging.getLogger("turns")
+
+# Workflow code must stay free of what changes under it: importing any of these there fails the workflow task.
+FORBIDDEN_IN_WORKFLOWS = frozenset(
+    {
+        "langgraph",
+        "langchain_core",
+        "langchain",
+        "psycopg",
+        "fastapi",
+        "pydantic",
+        "adapter",
+        "activities",
+        "api",
+    }
+)
+
+
+async def connect() -> Client:
+    """Connects to Temporal as its own environment variables or TOML profile say (127.0.0.1:7233 without)."""
+    return await Client.connect(**ClientConfig.load_client_connect_config())
+
+
+def defaults_of(settings: Settings) -> Defaults:
+    """Returns what workflows need to know of the settings."""
+    return Defaults(
+        hb=settings.heartbeat_timeout,
+        stc=settings.node_timeout,
+        attempts=settings.node_attempts,
+        parallel=settings.parallel_effects,
+    )
+
+
+def workflow_runner() -> SandboxedWorkflowRunner:
+    """Returns the sandbox that refuses LangGraph and the database in workflow code, lazy imports included."""
+    matcher = SandboxMatcher(children={name: SandboxMatcher.all for name in FORBIDDEN_IN_WORKFLOWS})
+    default = SandboxRestrictions.default
+    restricted = dataclasses.replace(default, invalid_modules=default.invalid_modules | matcher)
+    return SandboxedWorkflowRunner(restrictions=restricted)
+
+
+async def run(
+    settings: Settings, project: Project, stop: asyncio.Event, *, client: Client | None = None
+) -> None:
+    """Works until `stop` is set, then lets running nodes finish within the grace period.
+
+    Raises:
+        SchemaMismatch: the database has another schema.
+        StoreUnavailable: PostgreSQL could not be reached.
+        ConfigError: no database is configured.
+    """
+    if settings.database_url is None:
+        raise ConfigError("no database: set DATABASE_URL, or run `turns dev`")
+    await schema.check(settings.database_url)
+    client = client or await connect()
+    attempts = Attempts()
+    async with (
+        create_pool(settings.database_url, size=settings.pool_size, name="turns-worker") as pool,
+        AsyncPostgresStore.from_conn_string(
+            settings.database_url, pool_config={"min_size": 1, "max_size": 5}
+        ) as store,
+    ):
+        engine = Engine(pool, store, project, token_delay=settings.token_delay)
+        steps = StepActivities(pool, engine, attempts)
+        rows = TurnActivities(pool, client, task_queue=settings.task_queue, defaults=defaults_of(settings))
+        worker = Worker(
+            client,
+            task_queue=settings.task_queue,
+            workflows=[TurnWorkflow, HandOverWorkflow, SweepWorkflow],
+            activities=[
+                steps.begin,
+                steps.advance,
+                steps.node,
+                rows.finish,
+                rows.record_failure,
+                rows.hand_over,
+                rows.sweep,
+            ],
+            workflow_runner=workflow_runner(),
+            max_concurrent_activities=settings.concurrent_effects,
+            graceful_shutdown_timeout=timedelta(seconds=settings.shutdown_grace),
+            max_heartbeat_throttle_interval=timedelta(milliseconds=100),
+        )
+        listener = asyncio.create_task(_listen_for_cancels(settings.database_url, attempts))
+        try:
+            await ensure_sweep(client, settings.task_queue)
+            async with worker:
+                log.info("worker ready: graphs %s", ", ".join(project.graph_ids))
+                await stop.wait()
+        finally:
+            listener.cancel()
+
+
+async def ensure_sweep(client: Client, task_queue: str) -> None:
+    """Makes the schedule that submits stranded turns, unless it exists."""
+    try:
+        await client.create_schedule(
+            names.SWEEP_SCHEDULE,
+            Schedule(
+                action=ScheduleActionStartWorkflow(
+                    names.SWEEP_WORKFLOW, id=names.SWEEP_SCHEDULE, task_queue=task_queue
+                ),
+                spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=timedelta(minutes=1))]),
+                policy=SchedulePolicy(overlap=ScheduleOverlapPolicy.SKIP),
+            ),
+        )
+    except ScheduleAlreadyRunningError:
+        pass
+
+
+async def _listen_for_cancels(database_url: str, attempts: Attempts) -> None:
+    """Makes attempts beat when the API notices a cancel; without it they learn of it at their next beat."""
+    while True:
+        try:
+            async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as conn:
+                await conn.execute(query("listen_cancel"))
+                async for notice in conn.notifies():
+                    attempts.notice(notice.payload)
+        except psycopg.OperationalError as exc:
+            log.warning("cancel notices are late until PostgreSQL is back: %s", type(exc).__name__)
+            await asyncio.sleep(1)

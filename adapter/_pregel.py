@@ -1,0 +1,294 @@
+"""The only module that uses private LangGraph names; the rest of the project sees plain functions and data.
+
+Each use says which behaviour of LangGraph it relies on. `check()` is the tripwire: it fails with one readable
+line when an installed LangGraph does not have what is used here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+from uuid import UUID
+
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import var_child_runnable_config
+from langgraph._internal._constants import (
+    CONFIG_KEY_CHECKPOINT_MAP,
+    CONFIG_KEY_RESUME_MAP,
+    CONFIG_KEY_RESUMING,
+    CONFIG_KEY_RUNTIME,
+    CONFIG_KEY_STREAM,
+    CONFIG_KEY_TASK_ID,
+    INTERRUPT,
+    NULL_TASK_ID,
+    PUSH,
+)
+from langgraph.checkpoint.base import PendingWrite
+from langgraph.constants import START
+from langgraph.pregel import Pregel
+from langgraph.pregel._messages import StreamMessagesHandler, graph_namespace
+from langgraph.pregel._read import PregelNode
+from langgraph.pregel._task_status import read_task_statuses
+from langgraph.pregel.protocol import StreamChunk, StreamProtocol
+from langgraph.runtime import Runtime
+from langgraph.types import Interrupt, RetryPolicy
+
+INTERRUPT_KEY = INTERRUPT
+NULL_TASK = NULL_TASK_ID
+
+AnyGraph = Pregel[Any, Any, Any, Any]
+
+
+def check() -> None:
+    """Fails when the installed LangGraph lacks what this module relies on.
+
+    Raises:
+        RuntimeError: with the version and what is missing.
+    """
+    missing = [
+        f"{owner.__name__}.{name}"
+        for owner, names in (
+            (PregelNode, ("copy", "node", "flat_writers")),
+            (Pregel, ("copy", "astream", "_resolve_checkpointer")),
+            (StreamMessagesHandler, ("on_chain_start", "on_chat_model_start", "_emit")),
+        )
+        for name in names
+        if not hasattr(owner, name)
+    ]
+    if missing:
+        from importlib.metadata import version
+
+        raise RuntimeError(
+            f"LangGraph {version('langgraph')} is not supported: it has no {', '.join(missing)}; "
+            "install a version that pyproject.toml allows"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """What the gate needs to know about one node of a compiled graph."""
+
+    name: str
+    metadata: Mapping[str, Any]
+    retry: tuple[RetryPolicy, ...]
+    timeout: Any
+    subgraph: AnyGraph | None
+
+
+def nodes_of(graph: AnyGraph) -> dict[str, NodeFacts]:
+    """Returns the graph's nodes but for START, whose writes LangGraph applies itself."""
+    facts: dict[str, NodeFacts] = {}
+    for name, node in graph.nodes.items():
+        if name == START:
+            continue
+        retry = tuple(node.retry_policy or graph.retry_policy or ())
+        bound: Any = node.bound
+        facts[name] = NodeFacts(
+            name,
+            dict(node.metadata or {}),
+            retry,
+            node.timeout,
+            cast("AnyGraph", bound) if isinstance(bound, Pregel) else None,
+        )
+    return facts
+
+
+def bound_of(graph: AnyGraph, name: str) -> Runnable[Any, Any]:
+    """Returns what the node runs."""
+    return graph.nodes[name].bound
+
+
+def replace_nodes(
+    graph: AnyGraph, wrapped: Mapping[str, tuple[Runnable[Any, Any], dict[str, Any]]]
+) -> AnyGraph:
+    """Returns a copy of `graph` whose named nodes run another runnable; `graph` is left as it was.
+
+    Args:
+        graph: a compiled graph.
+        wrapped: node name to (what it runs now, other attributes to replace).
+    """
+    nodes = dict(graph.nodes)
+    for name, (bound, other) in wrapped.items():
+        # `subgraphs` would be looked for in the wrapper and not be found: keep what LangGraph found before.
+        kept = {"subgraphs": list(nodes[name].subgraphs)}
+        nodes[name] = nodes[name].copy({**kept, **other, "bound": bound})
+    return copy_graph(graph, nodes=nodes, retry_policy=())
+
+
+def copy_graph(graph: AnyGraph, **changes: Any) -> AnyGraph:
+    """Returns a copy of a compiled graph with some attributes replaced.
+
+    `Pregel.copy` passes every attribute to the constructor, which does not take the private ones.
+    """
+    private = {name: value for name, value in graph.__dict__.items() if name.startswith("_")}
+    plain = {name: value for name, value in graph.__dict__.items() if name not in private}
+    copied = graph.__class__(**{**plain, **changes})
+    copied.__dict__.update({k: v for k, v in private.items() if k != "__orig_class__"})
+    return copied
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFacts:
+    """One task, as its config tells: ids, place and what the runtime carries."""
+
+    task_id: str
+    node: str
+    step: int
+    send_index: int | None
+    parent_ns: str
+    parent_checkpoint_id: str
+    metadata: Mapping[str, Any]
+
+
+def task_of(config: RunnableConfig) -> TaskFacts:
+    """Reads a task from the config LangGraph gives it."""
+    conf = config.get("configurable", {})
+    metadata = config.get("metadata", {})
+    path = metadata.get("langgraph_path", ())
+    ns = str(conf["checkpoint_ns"])
+    parent_ns = ns.rpartition("|")[0]
+    return TaskFacts(
+        task_id=conf[CONFIG_KEY_TASK_ID],
+        node=metadata["langgraph_node"],
+        step=int(metadata["langgraph_step"]),
+        send_index=int(path[1]) if len(path) > 1 and path[0] == PUSH and isinstance(path[1], int) else None,
+        parent_ns=parent_ns,
+        parent_checkpoint_id=conf.get(CONFIG_KEY_CHECKPOINT_MAP, {}).get(parent_ns, ""),
+        metadata=metadata,
+    )
+
+
+def without_resuming(config: RunnableConfig) -> RunnableConfig:
+    """Returns a config for a task that runs for the first time in a re-entered run.
+
+    LangGraph tells every task of a resumed superstep that it resumes; a `checkpointer=True` graph called by a
+    fresh task would then continue its previous turn instead of taking its new input. The config context
+    variable is what such a call reads when the node does not pass its config on.
+    """
+    fresh = cast(
+        "RunnableConfig",
+        {**config, "configurable": {**config.get("configurable", {}), CONFIG_KEY_RESUMING: False}},
+    )
+    var_child_runnable_config.set(fresh)
+    return fresh
+
+
+def with_runtime(config: RunnableConfig, change: Callable[[Runtime[Any]], Runtime[Any]]) -> RunnableConfig:
+    """Returns the config with its `Runtime` replaced, if it has one."""
+    runtime = config.get("configurable", {}).get(CONFIG_KEY_RUNTIME)
+    if not isinstance(runtime, Runtime):
+        return config
+    changed = change(cast("Runtime[Any]", runtime))
+    return cast(
+        "RunnableConfig",
+        {**config, "configurable": {**config.get("configurable", {}), CONFIG_KEY_RUNTIME: changed}},
+    )
+
+
+def run_config(
+    configurable: Mapping[str, Any],
+    *,
+    runtime: Runtime[Any],
+    tap: Callable[[StreamChunk], None],
+    modes: Iterable[str],
+    resume_map: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """Returns `configurable` for a run whose loops emit into `tap`, synchronously and in order.
+
+    LangGraph gives this stream to every loop of the run, subgraphs included, next to the loop's own.
+    """
+    conf: dict[str, Any] = {
+        **configurable,
+        CONFIG_KEY_STREAM: StreamProtocol(tap, cast("Any", set(modes))),
+        CONFIG_KEY_RUNTIME: runtime,
+    }
+    if resume_map:
+        conf[CONFIG_KEY_RESUME_MAP] = dict(resume_map)
+    return conf
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTask:
+    """What a checkpoint's pending writes say about one task."""
+
+    finished: bool
+    failed: bool
+    interrupts: tuple[Interrupt[Any], ...]
+    seen: bool = True
+
+
+def open_tasks(pending_writes: Sequence[PendingWrite] | None) -> dict[str, OpenTask]:
+    """Returns the status of each task that has pending writes, by task id."""
+    return {
+        task_id: OpenTask(bool(status.output), status.error is not None, status.pending_interrupts)
+        for task_id, status in read_task_statuses(pending_writes or []).items()
+    }
+
+
+class MessagesTap(StreamMessagesHandler):
+    """Streams messages as LangGraph's own handler does, but into the run's tap, in order with the other events.
+
+    LangGraph drops a handler that streams only its own graph from a root run; this one decides per event, so
+    that both `stream_subgraphs` settings can use it.
+    """
+
+    def __init__(
+        self, tap: Callable[[StreamChunk], None], *, subgraphs: bool, seen: Iterable[str] = ()
+    ) -> None:
+        super().__init__(tap, True, parent_ns=())
+        self._nested = subgraphs
+        self.seen.update(seen)
+
+    def on_chat_model_start(
+        self,
+        serialized: dict[str, Any],
+        messages: list[list[Any]],
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        tags: list[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Follows a model call, unless it is nested and nested ones are not asked for."""
+        if self._wants(metadata):
+            return super().on_chat_model_start(
+                serialized,
+                messages,
+                run_id=run_id,
+                parent_run_id=parent_run_id,
+                tags=tags,
+                metadata=metadata,
+                **kwargs,
+            )
+        return None
+
+    def on_chain_start(
+        self,
+        serialized: dict[str, Any],
+        inputs: dict[str, Any],
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        tags: list[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Follows a node, unless it is nested and nested ones are not asked for."""
+        if self._wants(metadata):
+            return super().on_chain_start(
+                serialized,
+                inputs,
+                run_id=run_id,
+                parent_run_id=parent_run_id,
+                tags=tags,
+                metadata=metadata,
+                **kwargs,
+            )
+        return None
+
+    def _wants(self, metadata: dict[str, Any] | None) -> bool:
+        if self._nested or not metadata or "langgraph_checkpoint_ns" not in metadata:
+            return True
+        return not graph_namespace(metadata)

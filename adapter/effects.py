@@ -1,0 +1,185 @@
+"""Owns what node code uses to act on the world: `effect`, `effect_sync` and `idempotency_key`.
+
+What holds: the call is made at least once; each key has one recorded outcome; the provider acts exactly once *if*
+it honours the key (as Stripe's `Idempotency-Key` does). Outside a durable turn (a unit test, plain LangGraph) there is
+nothing to derive a key from: each call then gets a fresh random key and nothing is journaled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from langgraph.errors import GraphBubbleUp
+
+from adapter import keys
+from adapter.errors import EffectUnknown
+from adapter.gate import RUNNING, RunningEffect
+from adapter.store import effect_journal
+from adapter.writer import FencedWriter
+
+T = TypeVar("T")
+Mode = Literal["keyed", "once"]
+
+_IN_PROGRESS_TRIES = 60
+_IN_PROGRESS_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """What `effect` needs of the running attempt.
+
+    Attributes:
+        writer: the attempt's writer.
+        thread_id: the thread.
+        origin: the turn that keys are derived from.
+        loop: the event loop that the writer runs on.
+    """
+
+    writer: FencedWriter
+    thread_id: str
+    origin: str
+    loop: asyncio.AbstractEventLoop
+
+
+JOURNAL: contextvars.ContextVar[Journal | None] = contextvars.ContextVar("turns_journal", default=None)
+
+
+def idempotency_key(name: str, /, *, key: str | None = None) -> str:
+    """Returns the key for an effect of the running node, for code that calls its provider itself.
+
+    The same for every retry, killed worker, reset and resume of this visit of the node; different for another
+    visit, `Send` branch, turn or thread. Asking again for the same name in the same visit gives the next key.
+
+    Args:
+        name: the effect's name, such as "charge".
+        key: a business key (an order number): then the key depends on thread, `key` and name only.
+    """
+    journal, running = JOURNAL.get(), RUNNING.get()
+    if journal is None or running is None:
+        return uuid.uuid4().hex
+    if key is not None:
+        return keys.derive_business(journal.thread_id, key, name)
+    name, occurrence = _nth(running, name)
+    return keys.derive(journal.thread_id, journal.origin, running.places(), name, occurrence)
+
+
+async def effect(
+    name: str,
+    call: Callable[..., Awaitable[T]],
+    /,
+    *args: Any,
+    key: str | None = None,
+    mode: Mode = "keyed",
+    **kwargs: Any,
+) -> T:
+    """Acts on the world through `call`, journaled and with a derived idempotency key.
+
+    `call` is awaited as `call(*args, idempotency_key=..., **kwargs)` on every attempt: the provider replays what it
+    recorded for the key. An exception with a true attribute `in_progress` (the provider still works on an earlier
+    attempt's request, HTTP 409) makes it call again with the same arguments after `retry_after` seconds.
+
+    Args:
+        name: the effect's name; part of its key.
+        call: the provider's client; with mode "once" it gets no key.
+        *args: passed on.
+        key: a business key that makes it the same effect wherever in the thread it happens.
+        mode: "once" for providers without keys: a finished effect returns its recorded result and is not called
+            again; one that was started and whose outcome nobody recorded is never repeated.
+        **kwargs: passed on.
+
+    Raises:
+        EffectUnknown: mode "once", and an earlier attempt may or may not have acted.
+        StaleAttempt: another worker took this node over; nothing was called.
+    """
+    derived = idempotency_key(name, key=key)
+    extra = {"idempotency_key": derived} if mode == "keyed" else {}
+    journal, running = JOURNAL.get(), RUNNING.get()
+    if journal is None or running is None:
+        return await _patiently(call, args, {**kwargs, **extra})
+    started = await effect_journal.start(
+        journal.writer, key=derived, name=name, node=running.label, mode=mode
+    )
+    if mode == "once":
+        if started.finished:
+            return started.result
+        if started.attempts > 1:
+            raise EffectUnknown(
+                f'effect "{name}" of node "{running.label}" was started before and its outcome is unknown; '
+                "find out whether it happened before it is tried again"
+            )
+    try:
+        result = await _patiently(call, args, {**kwargs, **extra})
+    except (asyncio.CancelledError, GraphBubbleUp):
+        raise
+    except BaseException as exc:
+        await effect_journal.fail(journal.writer, key=derived, error=type(exc).__name__)
+        raise
+    await effect_journal.finish(journal.writer, key=derived, result=result)
+    return result
+
+
+def effect_sync(
+    name: str,
+    call: Callable[..., T],
+    /,
+    *args: Any,
+    key: str | None = None,
+    mode: Mode = "keyed",
+    **kwargs: Any,
+) -> T:
+    """As `effect`, for synchronous nodes (which LangGraph runs in a thread)."""
+
+    async def in_thread(*a: Any, **kw: Any) -> T:
+        return await asyncio.to_thread(call, *a, **kw)
+
+    coro = effect(name, in_thread, *args, key=key, mode=mode, **kwargs)
+    journal = JOURNAL.get()
+    if journal is None:
+        return asyncio.run(coro)
+    return asyncio.run_coroutine_threadsafe(
+        _in_context(contextvars.copy_context(), coro), journal.loop
+    ).result()
+
+
+async def _in_context(context: contextvars.Context, coro: Any) -> Any:
+    return await asyncio.get_running_loop().create_task(coro, context=context)
+
+
+async def _patiently(call: Callable[..., Awaitable[T]], args: tuple[Any, ...], kwargs: dict[str, Any]) -> T:
+    for _ in range(_IN_PROGRESS_TRIES):
+        try:
+            return await call(*args, **kwargs)
+        except Exception as exc:
+            if not getattr(exc, "in_progress", False):
+                raise
+            await asyncio.sleep(float(getattr(exc, "retry_after", _IN_PROGRESS_SECONDS)))
+    return await call(*args, **kwargs)
+
+
+def _nth(running: RunningEffect, name: str) -> tuple[str, int]:
+    # A graph that the node invokes runs in this same visit: its own place keeps its effects apart.
+    inner = _inner_place(running)
+    full = f"{inner}/{name}" if inner else name
+    occurrence = running.used.get(full, 0)
+    running.used[full] = occurrence + 1
+    return full, occurrence
+
+
+def _inner_place(running: RunningEffect) -> str:
+    from langgraph.config import get_config
+
+    try:
+        metadata = get_config().get("metadata", {})
+    except RuntimeError:
+        return ""
+    ns = str(metadata.get("langgraph_checkpoint_ns", ""))
+    own = str(running.path[-1].metadata.get("langgraph_checkpoint_ns", ""))
+    if not own or ns == own or not ns.startswith(f"{own}|"):
+        return ""
+    nodes = [part.split(":")[0] for part in ns[len(own) + 1 :].split("|")]
+    return "/".join((*nodes, str(metadata.get("langgraph_step", ""))))

@@ -1,0 +1,440 @@
+"""Owns the running of one turn's graph up to its next frontier, as one activity does it.
+
+`begin` applies the input and runs inline nodes; `step` runs the effects it is allowed to and goes on to the next
+frontier; both are the same call with different arguments. It must not know Temporal: the caller brings the claim.
+Next: `adapter/gate.py` decides what may start; `adapter/tap.py` what is shown; `adapter/writer.py` what is stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.config import get_config
+from langgraph.errors import GraphRecursionError
+from langgraph.runtime import Runtime
+from langgraph.store.base import BaseStore
+from langgraph.types import Command, Send
+
+from adapter import _pregel
+from adapter._pregel import AnyGraph
+from adapter.effects import JOURNAL, Journal
+from adapter.gate import GATE, FrontierEntry, Gate, RetryLater, Suspended, recursion_message
+from adapter.graphs import Project
+from adapter.saver import FencedSaver
+from adapter.store import turns
+from adapter.store.pool import Connection, Pool, fetch_all
+from adapter.store.turns import FINAL, TurnRow
+from adapter.tap import Asked, Tap
+from adapter.wire import dumps, error_json
+from adapter.writer import Claim, Event, FencedWriter
+
+DEFAULT_RECURSION_LIMIT = 25
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of a turn's graph.
+
+    Attributes:
+        claim: the attempt's claim, already taken.
+        allow: task ids of the effects to run; none to only go on to the next frontier.
+        branches: task-id paths the entry is limited to; `((),)` is the whole graph.
+        held: tasks that stopped at an interrupt in this turn.
+        attempt: the activity's attempt, from 1.
+        first: whether this is the turn's begin.
+        first_attempt_at: Unix time of the first attempt, if known.
+        heartbeat: records progress with Temporal; callable from any thread.
+    """
+
+    claim: Claim
+    allow: tuple[str, ...] = ()
+    branches: tuple[tuple[str, ...], ...] = ((),)
+    held: tuple[str, ...] = ()
+    attempt: int = 1
+    first: bool = False
+    first_attempt_at: float | None = None
+    heartbeat: Callable[[], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an entry found.
+
+    Attributes:
+        frontier: effects that want to start; none when the branch has nothing more to run.
+        interrupted: tasks that stopped at an interrupt, to be held for the rest of the turn.
+        finished: whether the turn is over (its final status is stored).
+    """
+
+    frontier: tuple[FrontierEntry, ...] = ()
+    interrupted: tuple[str, ...] = ()
+    finished: bool = False
+
+
+class NodeFailed(Exception):
+    """A node, or LangGraph itself, ended the turn with an exception; what it was is stored on the turn's row."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(type(error).__name__)
+        self.error = error
+
+
+@dataclass(slots=True)
+class _Plan:
+    """What an entry passes to LangGraph."""
+
+    input: Any
+    origin: str
+    resume: Mapping[str, Any] | None
+    stop: int
+    recursion_limit: int
+    checkpoint_id: str | None = None
+    first_row: bool = False
+    extra: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+class Engine:
+    """Runs turns of a project's graphs; one per worker process.
+
+    Args:
+        pool: PostgreSQL.
+        store: LangGraph's long-term memory, given to every graph.
+        project: the graphs.
+        token_delay: see Settings.
+    """
+
+    def __init__(self, pool: Pool, store: BaseStore | None, project: Project, *, token_delay: float) -> None:
+        _pregel.check()
+        self._pool = pool
+        self._store = store
+        self._project = project
+        self._token_delay = token_delay
+
+    async def run(self, turn: TurnRow, entry: Entry) -> Outcome:
+        """Enters the graph once.
+
+        Raises:
+            NodeFailed: the turn cannot go on; not retryable.
+            RetryLater: a node failed and its retry policy says again; retryable after its delay.
+            StaleAttempt: a newer attempt took over; not retryable.
+            StoreUnavailable: retryable.
+        """
+        if turn.status in FINAL and turn.status != "error":
+            return Outcome(
+                finished=True
+            )  # an earlier attempt finished the turn and died before it could say so
+        async with FencedWriter(
+            self._pool, entry.claim, turn.turn_id, token_delay=self._token_delay
+        ) as writer:
+            try:
+                return await self._enter(turn, entry, writer)
+            except (Suspended, RetryLater):
+                raise
+            except Exception as exc:
+                writer.raise_error()
+                error = error_json(exc)
+                await writer.drain()
+                await writer.write(lambda conn: turns.set_error(conn, turn.turn_id, error))
+                raise NodeFailed(exc) from exc
+
+    async def _enter(self, turn: TurnRow, entry: Entry, writer: FencedWriter) -> Outcome:
+        async with self._project.graph(turn.graph_id, _base_config(turn)) as graph:
+            plan = await self._plan(graph, turn, entry)
+            saver = FencedSaver(
+                self._pool,
+                writer,
+                origin=plan.origin,
+                hide=_hidden(entry),
+                on_first_write=_mark_applied(turn) if entry.first and not turn.applied else None,
+            )
+            if plan.first_row:
+                await writer.write(
+                    lambda conn: turns.start(
+                        conn, turn, origin=plan.origin, resume=plan.resume, stop=plan.stop
+                    )
+                )
+                if entry.attempt == 1:
+                    writer.emit(Event("metadata", dumps({"run_id": turn.turn_id, "attempt": 1})), urgent=True)
+            elif turn.status == "error":
+                await writer.write(lambda conn: turns.revive(conn, turn))
+            gate = Gate(
+                turn_id=turn.turn_id,
+                allow=frozenset(entry.allow),
+                branches=entry.branches,
+                held=frozenset(entry.held),
+                attempt=entry.attempt,
+                stop=plan.stop,
+                lineage=saver,
+                first_attempt_at=entry.first_attempt_at,
+                heartbeat=entry.heartbeat,
+            )
+            asked = _asked(turn)
+            shown: frozenset[tuple[str, str | None]] = frozenset()
+            if entry.first and entry.attempt > 1:
+                rows = await fetch_all(self._pool, "shown_keys", turn_id=turn.turn_id)
+                shown = frozenset((row["event"], row["key"]) for row in rows)
+                if not any(event == "metadata" for event, _ in shown):
+                    writer.emit(Event("metadata", dumps({"run_id": turn.turn_id, "attempt": 1})), urgent=True)
+            tap = Tap(writer, saver, gate, asked, first=entry.first, shown=shown)
+            seen = await self._seen_messages(turn, entry, asked)
+            await self._stream(graph, turn, plan, writer, saver, gate, tap, asked, seen)
+            writer.raise_error()
+            return await self._conclude(turn, entry, writer, saver, gate, tap)
+
+    async def _stream(
+        self,
+        graph: AnyGraph,
+        turn: TurnRow,
+        plan: _Plan,
+        writer: FencedWriter,
+        saver: FencedSaver,
+        gate: Gate,
+        tap: Tap,
+        asked: Asked,
+        seen: frozenset[str],
+    ) -> None:
+        config = self._config(turn, plan, tap, asked, seen)
+        gate_token = GATE.set(gate)
+        journal = Journal(
+            writer=writer,
+            thread_id=turn.thread_id,
+            origin=plan.origin,
+            loop=asyncio.get_running_loop(),
+        )
+        journal_token = JOURNAL.set(journal)
+        run = _pregel.copy_graph(graph, checkpointer=saver, store=self._store)
+        try:
+            async for _ in run.astream(
+                plan.input,
+                config,
+                context=turn.request.get("context"),
+                stream_mode=[],
+                interrupt_before=turn.request.get("interrupt_before") or None,
+                interrupt_after=turn.request.get("interrupt_after") or None,
+            ):
+                pass  # everything comes through the tap
+        except Suspended:
+            pass
+        finally:
+            GATE.reset(gate_token)
+            JOURNAL.reset(journal_token)
+
+    async def _conclude(
+        self, turn: TurnRow, entry: Entry, writer: FencedWriter, saver: FencedSaver, gate: Gate, tap: Tap
+    ) -> Outcome:
+        frontier = tuple(gate.frontier.values())
+        interrupted = tuple(sorted(gate.interrupted))
+        whole = entry.branches == ((),)
+        if frontier or not whole:
+            await writer.drain()
+            return Outcome(frontier, interrupted)
+        if not tap.stopped_at_interrupt and saver.last_step + 1 > gate.stop:
+            # LangGraph counts per entry; a turn that ends exactly at its limit is an error there, too.
+            raise GraphRecursionError(recursion_message())
+        waits = tap.stopped_at_interrupt
+        interrupts = _innermost(tap.interrupts) if waits else {}
+        await writer.drain()
+        await writer.write(
+            lambda conn: turns.finish(
+                conn,
+                turn.turn_id,
+                status="success",
+                thread_status="interrupted" if waits else "idle",
+                interrupts=interrupts,
+            )
+        )
+        return Outcome((), interrupted, finished=True)
+
+    # ------------------------------------------------------------ what is passed to LangGraph
+
+    async def _plan(self, graph: AnyGraph, turn: TurnRow, entry: Entry) -> _Plan:
+        head = await FencedSaver(self._pool).aget_tuple(
+            {"configurable": {"thread_id": turn.thread_id, "checkpoint_ns": ""}}
+        )
+        step = int(cast("Mapping[str, Any]", head.metadata).get("step", -2)) + 1 if head else -1
+        started = turn.origin is not None and turn.stop is not None
+        limit = int(cast("Mapping[str, Any]", turn.request.get("config") or {}).get("recursion_limit") or 0)
+        limit = limit or DEFAULT_RECURSION_LIMIT
+        if started and (turn.applied or not entry.first):
+            assert turn.origin is not None and turn.stop is not None
+            return _Plan(None, turn.origin, turn.resume, turn.stop, max(1, turn.stop - step - 1))
+        plan_input, continues = _input_of(turn)
+        origin = (turn.thread_origin or turn.turn_id) if continues else turn.turn_id
+        checkpoint_id = _addressed(turn)
+        if checkpoint_id is not None and (head is None or head.checkpoint["id"] != checkpoint_id):
+            origin = turn.turn_id  # going on from an earlier checkpoint means doing it again on purpose
+        else:
+            checkpoint_id = None  # the head is never addressed: an addressed run forks
+        resume = None
+        if isinstance(plan_input, Command) and plan_input.resume is not None:
+            open_tasks = _pregel.open_tasks(head.pending_writes if head else [])
+            resume, plan_input = _resume_map(
+                plan_input, [i.id for t in open_tasks.values() for i in t.interrupts]
+            )
+        return _Plan(
+            plan_input, origin, resume, step + limit + 1, limit, checkpoint_id=checkpoint_id, first_row=True
+        )
+
+    def _config(
+        self, turn: TurnRow, plan: _Plan, tap: Tap, asked: Asked, seen: frozenset[str]
+    ) -> RunnableConfig:
+        base = _base_config(turn)
+
+        def write(payload: Any) -> None:
+            ns = str(get_config().get("configurable", {}).get("checkpoint_ns", ""))
+            tap.custom(tuple(ns.split("|")[:-1]), payload)
+
+        runtime: Runtime[Any] = Runtime(store=self._store, stream_writer=write)
+        configurable = dict(base.get("configurable", {}))
+        if plan.checkpoint_id is not None:
+            configurable["checkpoint_id"] = plan.checkpoint_id
+        base["configurable"] = _pregel.run_config(
+            configurable, runtime=runtime, tap=tap, modes=asked.loop_modes, resume_map=plan.resume
+        )
+        base["recursion_limit"] = plan.recursion_limit
+        if asked.messages:
+            base["callbacks"] = [_pregel.MessagesTap(tap, subgraphs=asked.subgraphs, seen=seen)]
+        return base
+
+    async def _seen_messages(self, turn: TurnRow, entry: Entry, asked: Asked) -> frozenset[str]:
+        """Messages of nested graphs that were streamed before must not be shown once more when the graph ends."""
+        if (entry.first and entry.attempt == 1) or not (asked.messages and asked.subgraphs):
+            return frozenset()
+        rows = await fetch_all(self._pool, "shown_messages", turn_id=turn.turn_id)
+        return frozenset(row["key"] for row in rows)
+
+
+def _base_config(turn: TurnRow) -> RunnableConfig:
+    """Returns the run's config as LangGraph's server fills it in: ids in `configurable` and `metadata`."""
+    given = cast("Mapping[str, Any]", turn.request.get("config") or {})
+    ids = {"run_id": turn.turn_id, "graph_id": turn.graph_id, "assistant_id": turn.assistant_id}
+    configurable = {
+        k: v
+        for k, v in cast("Mapping[str, Any]", given.get("configurable") or {}).items()
+        if not k.startswith("__") and k not in ("checkpoint_id", "checkpoint_ns", "checkpoint_map")
+    }
+    config: RunnableConfig = {
+        "configurable": {**configurable, **ids, "thread_id": turn.thread_id, "checkpoint_ns": ""},
+        "metadata": {
+            **cast("Mapping[str, Any]", given.get("metadata") or {}),
+            **turn.metadata,
+            **ids,
+            "thread_id": turn.thread_id,
+            "created_by": "system",
+            "run_attempt": 1,
+            "langgraph_version": version("langgraph"),
+        },
+        "tags": list(given.get("tags") or []),
+    }
+    if given.get("run_name"):
+        config["run_name"] = str(given["run_name"])
+    if given.get("max_concurrency"):
+        config["max_concurrency"] = int(given["max_concurrency"])
+    return config
+
+
+def _asked(turn: TurnRow) -> Asked:
+    modes = turn.request.get("stream_mode") or ["values"]
+    modes = [modes] if isinstance(modes, str) else modes
+    return Asked(frozenset(modes), bool(turn.request.get("stream_subgraphs")))
+
+
+def _addressed(turn: TurnRow) -> str | None:
+    request = turn.request
+    checkpoint = cast("Mapping[str, Any]", request.get("checkpoint") or {})
+    configurable = cast("Mapping[str, Any]", (request.get("config") or {}).get("configurable") or {})
+    return (
+        checkpoint.get("checkpoint_id") or request.get("checkpoint_id") or configurable.get("checkpoint_id")
+    )
+
+
+def _input_of(turn: TurnRow) -> tuple[Any, bool]:
+    """Returns LangGraph's input and whether it continues what the thread's last turn left open."""
+    command = cast("Mapping[str, Any] | None", turn.request.get("command"))
+    if command:
+        made = _command(command)
+        if made is not None:
+            return made, True
+    given = turn.request.get("input")
+    return given, given is None
+
+
+def _command(body: Mapping[str, Any]) -> Command[Any] | None:
+    """Returns the client's command; None when it says nothing."""
+    update = body.get("update")
+    if isinstance(update, list):
+        update = [tuple(cast("list[Any]", pair)) for pair in cast("list[Any]", update)]
+    goto = body.get("goto")
+    targets = goto if isinstance(goto, list) else [goto] if goto else []
+    made = [
+        Send(t["node"], t.get("input")) if isinstance(t, Mapping) else t for t in cast("list[Any]", targets)
+    ]
+    resume = body.get("resume")
+    if update is None and not made and resume is None:
+        return None
+    return Command(update=update, goto=cast("Any", made), resume=resume)
+
+
+def _resume_map(
+    command: Command[Any], pending: list[str]
+) -> tuple[Mapping[str, Any] | None, Command[Any] | None]:
+    """Turns the answer into a map of interrupt id to value, and returns it with what is left of the command.
+
+    A scalar answer would be stored as a pending write and answer the next question, too, once the graph is
+    entered again.
+
+    Raises:
+        RuntimeError: a scalar answer, and several interrupts wait.
+    """
+    resume = command.resume
+    rest = Command(update=command.update, goto=command.goto) if command.update or command.goto else None
+    if isinstance(resume, Mapping) and resume and all(_is_interrupt_id(k) for k in cast("Any", resume)):
+        return cast("Mapping[str, Any]", resume), rest
+    if len(pending) > 1:
+        raise RuntimeError(
+            "When there are multiple pending interrupts, you must specify the interrupt id when resuming. "
+            "Docs: https://docs.langchain.com/oss/python/langgraph/interrupts#handling-multiple-interrupts."
+        )
+    if not pending:
+        return None, rest
+    return {pending[0]: resume}, rest
+
+
+def _is_interrupt_id(key: object) -> bool:
+    return isinstance(key, str) and len(key) == 32 and all(c in "0123456789abcdef" for c in key)
+
+
+def _hidden(entry: Entry) -> tuple[str, frozenset[str]] | None:
+    """Returns what to hide in the root graph; in a subgraph the gate says so when it is entered."""
+    roots = frozenset(branch[0] for branch in entry.branches if len(branch) == 1)
+    return ("", roots) if roots else None
+
+
+def _mark_applied(turn: TurnRow) -> Callable[[Connection], Any]:
+    async def mark(conn: Connection) -> None:
+        await turns.mark_applied(conn, turn.turn_id)
+
+    return mark
+
+
+def _innermost(interrupts: Mapping[str, tuple[int, Any]]) -> dict[str, Any]:
+    """Returns `{task id: [{"id", "value"}]}`, each interrupt under the deepest task that raised it."""
+    deepest: dict[str, tuple[int, str]] = {}
+    for task_id, (depth, raised) in interrupts.items():
+        for interrupt in raised:
+            if depth >= deepest.get(interrupt["id"], (-1, ""))[0]:
+                deepest[interrupt["id"]] = (depth, task_id)
+    found: dict[str, Any] = {}
+    for task_id, (_, raised) in interrupts.items():
+        mine = [{"id": i["id"], "value": i["value"]} for i in raised if deepest[i["id"]][1] == task_id]
+        if mine:
+            found[task_id] = mine
+    return found
+
+
+__all__ = ["Engine", "Entry", "NodeFailed", "Outcome", "RetryLater"]

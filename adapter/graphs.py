@@ -1,0 +1,255 @@
+"""Owns the project file: reads `langgraph.json`, imports the user's graphs, and gates them.
+
+It knows the file as the LangGraph CLI does: `graphs` (a compiled graph, a builder, or a factory taking config, sync or
+async), `env`, `dependencies` (paths are put on sys.path). Next: `adapter/gate.py`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import json
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+from dotenv import dotenv_values
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph.state import StateGraph
+from langgraph.pregel import Pregel
+
+from adapter._pregel import AnyGraph
+from adapter.errors import ConfigError, NotFound
+from adapter.gate import gated
+
+# Top-level names of this distribution: a module of the user's with such a name would be hidden by ours.
+OWN_MODULES = ("adapter", "workflows", "activities", "api", "deploy")
+
+
+@dataclass(slots=True)
+class Project:
+    """A loaded project.
+
+    Attributes:
+        path: the project file.
+        env: variables that the file asks for; the command line applies them.
+        exports: graph id to what the user exports under it.
+    """
+
+    path: Path
+    env: dict[str, str]
+    exports: dict[str, Any]
+    _gated: dict[str, AnyGraph] = field(default_factory=dict[str, AnyGraph])
+    _plain: dict[str, AnyGraph] = field(default_factory=dict[str, AnyGraph])
+
+    @property
+    def graph_ids(self) -> list[str]:
+        """The ids of the configured graphs, in the file's order."""
+        return list(self.exports)
+
+    @asynccontextmanager
+    async def graph(self, graph_id: str, config: RunnableConfig) -> AsyncIterator[AnyGraph]:
+        """Yields the gated copy of a graph; a factory is called with `config` each time.
+
+        Raises:
+            NotFound: the project has no such graph.
+            ConfigError: what the user exports is not a graph.
+        """
+        if graph_id in self._gated:
+            yield self._gated[graph_id]
+            return
+        async with self._made(graph_id, config) as (graph, static):
+            copy = gated(graph)
+            if static:
+                self._gated[graph_id] = copy
+            yield copy
+
+    @asynccontextmanager
+    async def plain(self, graph_id: str, config: RunnableConfig | None = None) -> AsyncIterator[AnyGraph]:
+        """Yields the user's own graph, for reading: state, schemas, drawings.
+
+        Raises:
+            NotFound: the project has no such graph.
+            ConfigError: what the user exports is not a graph.
+        """
+        async with self._made(graph_id, config or {}) as (graph, _):
+            yield graph
+
+    @asynccontextmanager
+    async def _made(self, graph_id: str, config: RunnableConfig) -> AsyncIterator[tuple[AnyGraph, bool]]:
+        if graph_id not in self.exports:
+            raise NotFound(f"Graph '{graph_id}' not found. Expected one of: {self.graph_ids}")
+        exported = self.exports[graph_id]
+        if isinstance(exported, (Pregel, StateGraph)):
+            if graph_id not in self._plain:
+                self._plain[graph_id] = _compiled(graph_id, exported)
+            yield self._plain[graph_id], True
+            return
+        made: Any = exported(config) if _takes_config(exported) else exported()
+        if inspect.isawaitable(made):
+            made = await made
+        if hasattr(made, "__aenter__"):
+            async with made as entered:
+                yield _compiled(graph_id, entered), False
+        else:
+            yield _compiled(graph_id, made), False
+
+
+def load_project(path: Path) -> Project:
+    """Reads the project file and imports its graphs, in this process.
+
+    Raises:
+        ConfigError: the file is missing or broken, a graph is missing, or a module's name collides with ours.
+    """
+    path = path.resolve()
+    body = _read(path)
+    graphs = body.get("graphs")
+    if not isinstance(graphs, Mapping) or not graphs:
+        raise ConfigError(f'{path}: "graphs" must name at least one graph')
+    _extend_path(path, body.get("dependencies"))
+    exports = {
+        str(graph_id): _import(path, str(graph_id), target)
+        for graph_id, target in cast("Mapping[Any, Any]", graphs).items()
+    }
+    return Project(path, _env(path, body.get("env")), exports)
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        raise ConfigError(f"{path} does not exist; name the project file with --config") from None
+    except (OSError, UnicodeDecodeError) as exc:
+        raise ConfigError(f"{path} cannot be read: {exc}") from None
+    try:
+        body = json.loads(text)
+    except json.JSONDecodeError as exc:
+        raise ConfigError(f"{path} is not JSON: {exc}") from None
+    if not isinstance(body, Mapping):
+        raise ConfigError(f"{path} must hold a JSON object")
+    return cast("Mapping[str, Any]", body)
+
+
+def _env(path: Path, env: object) -> dict[str, str]:
+    if env is None or env == "":
+        return {}
+    if isinstance(env, Mapping):
+        return {str(k): str(v) for k, v in cast("Mapping[Any, Any]", env).items()}
+    if isinstance(env, str):
+        file = path.parent / env
+        if not file.is_file():
+            raise ConfigError(f'{path}: "env" names {file}, which does not exist')
+        return {k: v for k, v in dotenv_values(file).items() if v is not None}
+    raise ConfigError(f'{path}: "env" must be a path or an object')
+
+
+def _extend_path(path: Path, dependencies: object) -> None:
+    if dependencies is None:
+        dependencies = ["."]
+    if not isinstance(dependencies, list):
+        raise ConfigError(f'{path}: "dependencies" must be a list')
+    for dependency in cast("list[object]", dependencies):
+        if not isinstance(dependency, str):
+            raise ConfigError(f'{path}: "dependencies" must hold strings, not {dependency!r}')
+        if not dependency.startswith((".", "/")):
+            continue  # a package, which the user's environment has or has not
+        folder = (path.parent / dependency).resolve()
+        if not folder.is_dir():
+            raise ConfigError(f'{path}: dependency "{dependency}" is not a folder')
+        _refuse_collisions(folder)
+        if str(folder) not in sys.path:
+            sys.path.insert(0, str(folder))
+
+
+def _refuse_collisions(folder: Path) -> None:
+    ours = Path(__file__).resolve().parent.parent
+    for name in OWN_MODULES:
+        theirs = [folder / f"{name}.py", folder / name / "__init__.py"]
+        for found in theirs:
+            if found.is_file() and not found.is_relative_to(ours / name):
+                raise ConfigError(
+                    f'{found} would be hidden by durable-turns\' own module "{name}"; rename it '
+                    f"(names taken: {', '.join(OWN_MODULES)})"
+                )
+
+
+def _import(path: Path, graph_id: str, target: object) -> Any:
+    if isinstance(target, Mapping):
+        target = cast("Mapping[str, Any]", target).get("path")
+    if not isinstance(target, str) or ":" not in target:
+        raise ConfigError(
+            f'{path}: graph "{graph_id}" must be "file.py:name" or "module:name", not {target!r}'
+        )
+    where, _, attribute = target.rpartition(":")
+    try:
+        module = _module(path, graph_id, where)
+    except ConfigError:
+        raise
+    except Exception as exc:
+        raise ConfigError(
+            f'graph "{graph_id}": importing {where} failed: {type(exc).__name__}: {exc}'
+        ) from exc
+    if not hasattr(module, attribute):
+        raise ConfigError(f'graph "{graph_id}": {where} has no "{attribute}"')
+    exported = getattr(module, attribute)
+    if not isinstance(exported, (Pregel, StateGraph)) and not callable(exported):
+        raise ConfigError(
+            f'graph "{graph_id}": {target} is a {type(exported).__name__}; '
+            "export a compiled graph, a builder, or a factory"
+        )
+    return exported
+
+
+def _module(path: Path, graph_id: str, where: str) -> ModuleType:
+    if not where.endswith(".py"):
+        return importlib.import_module(where)
+    file = (path.parent / where).resolve()
+    if not file.is_file():
+        raise ConfigError(f'graph "{graph_id}": {file} does not exist')
+    dotted = _dotted(file)
+    if dotted is not None:
+        return importlib.import_module(dotted)
+    name = f"turns_graph_{graph_id}".replace("-", "_")
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise ConfigError(f'graph "{graph_id}": {file} cannot be imported')
+    if str(file.parent) not in sys.path:
+        _refuse_collisions(file.parent)
+        sys.path.append(str(file.parent))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _dotted(file: Path) -> str | None:
+    """Returns the module's name inside its package, so that its relative imports work; None outside a package."""
+    parts = [file.stem]
+    folder = file.parent
+    while (folder / "__init__.py").is_file():
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    if len(parts) == 1 or str(folder) not in sys.path:
+        return None
+    return ".".join(parts)
+
+
+def _takes_config(factory: Any) -> bool:
+    try:
+        parameters = inspect.signature(factory).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return any(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+
+
+def _compiled(graph_id: str, made: Any) -> AnyGraph:
+    if isinstance(made, StateGraph):
+        made = cast("Any", made).compile()
+    if not isinstance(made, Pregel):
+        raise ConfigError(f'graph "{graph_id}": its factory returned a {type(made).__name__}, not a graph')
+    return cast("AnyGraph", made)

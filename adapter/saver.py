@@ -1,0 +1,305 @@
+"""Owns the fenced saver: LangGraph's PostgreSQL saver, whose writes go through the attempt's writer.
+
+Reads come from the pool. Writes run LangGraph's own saver on the connection of a transaction that has checked the
+claim, which needs no private API. Besides, it remembers what it loaded, which is how the gate learns about
+lineage: visits, open tasks, who wrote a checkpoint.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    DeltaChannelHistory,
+)
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+
+from adapter import _pregel
+from adapter._pregel import OpenTask
+from adapter.store.pool import Connection, Pool, store_errors
+from adapter.writer import FencedWriter
+
+ORIGIN = "turns_origin"
+VISIT = "turns_visit"
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What the saver remembers of the checkpoint a graph loaded.
+
+    Attributes:
+        checkpoint_id: its id.
+        metadata: as stored.
+        tasks: what its pending writes say, by task id (before any were hidden).
+    """
+
+    checkpoint_id: str
+    metadata: Mapping[str, Any]
+    tasks: Mapping[str, OpenTask]
+
+
+class FencedSaver(BaseCheckpointSaver[str]):
+    """A checkpointer for one attempt.
+
+    Args:
+        pool: for reads.
+        writer: the attempt's writer; None for a saver that only reads.
+        origin: the turn that keys are derived from; checkpoints count its supersteps.
+        hide: as `limit`: (checkpoint namespace, task ids): in this namespace only these tasks' pending writes are shown, so
+            that a branch-limited run cannot finish a superstep it shares (I6).
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        writer: FencedWriter | None = None,
+        *,
+        origin: str = "",
+        hide: tuple[str, frozenset[str]] | None = None,
+        on_first_write: Callable[[Connection], Any] | None = None,
+    ) -> None:
+        self._reader = AsyncPostgresSaver(cast("Any", pool))
+        super().__init__(serde=self._reader.serde)
+        self._writer = writer
+        self._origin = origin
+        self._hide = hide
+        self._heads: dict[str, Head] = {}
+        self._asked: set[str] = set()
+        self._visits: dict[tuple[str, str], tuple[str, int]] = {}
+        self._peeked: dict[str, CheckpointTuple | None] = {}
+        self._first_write = on_first_write
+        self._loop = asyncio.get_running_loop()
+        self.last_step = -2
+
+    # ------------------------------------------------------------ lineage
+
+    def head(self, ns: str) -> Head | None:
+        """Returns what was loaded for a namespace, or None."""
+        return self._heads.get(ns)
+
+    def serves(self, ns: str) -> bool:
+        """Whether the graph at `ns` keeps its checkpoints here."""
+        return ns in self._asked
+
+    def limit(self, ns: str, task_ids: frozenset[str]) -> None:
+        """Shows only these tasks' pending writes when `ns` is loaded."""
+        self._hide = (ns, task_ids)
+
+    def visit(self, ns: str, checkpoint_id: str) -> int:
+        """Returns the supersteps that the origin turn completed in `ns` before this checkpoint."""
+        origin, count = self._visits.get((ns, checkpoint_id), ("", 0))
+        return count if origin == self._origin else 0
+
+    def made_by(self, ns: str) -> str | None:
+        """Returns the turn that wrote the checkpoint loaded for `ns`."""
+        head = self._heads.get(ns)
+        return None if head is None else head.metadata.get("run_id")
+
+    def open_task(self, ns: str, task_id: str) -> OpenTask | None:
+        """Returns what the loaded checkpoint's pending writes say about a task, or None."""
+        head = self._heads.get(ns)
+        return None if head is None else head.tasks.get(task_id)
+
+    async def entered(self, ns: str, parent_ns: str, parent_checkpoint_id: str) -> bool:
+        """Whether the graph at `ns` was entered before in its parent's present superstep.
+
+        Each checkpoint of a subgraph names the checkpoint its parent had at the time.
+        """
+        config: RunnableConfig = {"configurable": {"thread_id": self._thread_id(), "checkpoint_ns": ns}}
+        # The subgraph's loop asks for the same head right after this.
+        found = self._peeked[ns] = await self._read(config)
+        parents = (found.metadata if found else {}).get("parents") or {}
+        return bool(found) and cast("Mapping[str, Any]", parents).get(parent_ns) == parent_checkpoint_id
+
+    def _thread_id(self) -> str:
+        assert self._writer is not None
+        return self._writer.claim.thread_id
+
+    async def _read(self, config: RunnableConfig) -> CheckpointTuple | None:
+        async with store_errors():
+            return await self._reader.aget_tuple(config)
+
+    def _remember(self, found: CheckpointTuple, *, addressed: bool) -> None:
+        conf = found.config.get("configurable", {})
+        ns, checkpoint_id = str(conf.get("checkpoint_ns", "")), str(conf["checkpoint_id"])
+        metadata = cast("Mapping[str, Any]", found.metadata)
+        if not ns:
+            self.last_step = int(metadata.get("step", -2))
+        self._visits[ns, checkpoint_id] = (str(metadata.get(ORIGIN, "")), int(metadata.get(VISIT, 0)))
+        if not addressed or ns not in self._heads:
+            self._heads[ns] = Head(checkpoint_id, metadata, _pregel.open_tasks(found.pending_writes))
+
+    # ------------------------------------------------------------ reads
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Loads a checkpoint, as LangGraph's saver does."""
+        conf = config.get("configurable", {})
+        ns = str(conf.get("checkpoint_ns", ""))
+        self._asked.add(ns)
+        addressed = bool(conf.get("checkpoint_id"))
+        if not addressed and ns in self._peeked:
+            found = self._peeked.pop(ns)
+        else:
+            found = await self._read(config)
+        if found is None:
+            return None
+        self._remember(found, addressed=addressed)
+        if self._hide is not None and ns == self._hide[0]:
+            shown = {*self._hide[1], _pregel.NULL_TASK}
+            return found._replace(pending_writes=[w for w in found.pending_writes or [] if w[0] in shown])
+        return found
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        """Lists checkpoints, newest first, as LangGraph's saver does."""
+        async with store_errors():
+            async for found in self._reader.alist(config, filter=filter, before=before, limit=limit):
+                yield found
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """Reads the writes that delta channels are rebuilt from."""
+        async with store_errors():
+            return await self._reader.aget_delta_channel_history(config=config, channels=channels)
+
+    # ------------------------------------------------------------ writes
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Stores a checkpoint under the attempt's claim.
+
+        Raises:
+            StaleAttempt: a newer attempt holds the claim.
+        """
+        conf = config.get("configurable", {})
+        ns = str(conf.get("checkpoint_ns", ""))
+        parent_origin, count = self._visits.get((ns, str(conf.get("checkpoint_id") or "")), ("", 0))
+        if parent_origin != self._origin:
+            count = 0
+        elif metadata.get("source") == "loop":
+            count += 1
+        self._visits[ns, checkpoint["id"]] = (self._origin, count)
+        if not ns:
+            self.last_step = int(metadata.get("step", -2))
+        counted = cast("CheckpointMetadata", {**metadata, ORIGIN: self._origin, VISIT: count})
+
+        async def run(saver: AsyncPostgresSaver) -> None:
+            await saver.aput(config, checkpoint, counted, new_versions)
+
+        await self._write(run, ("checkpoint", ns, checkpoint["id"]))
+        return {
+            "configurable": {
+                "thread_id": conf["thread_id"],
+                "checkpoint_ns": ns,
+                "checkpoint_id": checkpoint["id"],
+            }
+        }
+
+    async def aput_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        """Stores a task's writes under the attempt's claim.
+
+        Raises:
+            StaleAttempt: a newer attempt holds the claim.
+        """
+
+        async def run(saver: AsyncPostgresSaver) -> None:
+            await saver.aput_writes(config, writes, task_id, task_path)
+
+        await self._write(run, ("task", task_id))
+
+    async def _write(self, run: Callable[[AsyncPostgresSaver], Any], provides: tuple[str, ...]) -> None:
+        if self._writer is None:
+            raise RuntimeError("this saver only reads")
+        first, self._first_write = self._first_write, None
+
+        async def operation(conn: Connection) -> None:
+            if first is not None:
+                await first(conn)
+            await run(AsyncPostgresSaver(cast("Any", conn), serde=self.serde))
+
+        await self._writer.write(operation, provides=provides)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """Deletes a thread's checkpoints under the attempt's claim."""
+
+        async def run(saver: AsyncPostgresSaver) -> None:
+            await saver.adelete_thread(thread_id)
+
+        await self._write(run, ("delete", thread_id))
+
+    def get_next_version(self, current: str | None, channel: None) -> str:
+        """Returns the next version of a channel, as LangGraph's saver does."""
+        return self._reader.get_next_version(current, channel)
+
+    # ------------------------------------------------------------ for graphs that a sync node invokes
+
+    def _block(self, coro: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(coro, self._loop).result()
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """As `aget_tuple`, from another thread than the event loop's."""
+        return self._block(self.aget_tuple(config))
+
+    def list(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[CheckpointTuple]:
+        """As `alist`, from another thread than the event loop's."""
+
+        async def collect() -> Any:
+            return [c async for c in self.alist(config, filter=filter, before=before, limit=limit)]
+
+        yield from self._block(collect())
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """As `aput`, from another thread than the event loop's."""
+        return self._block(self.aput(config, checkpoint, metadata, new_versions))
+
+    def put_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """As `aput_writes`, from another thread than the event loop's."""
+        self._block(self.aput_writes(config, writes, task_id, task_path))
+
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """As `aget_delta_channel_history`, from another thread than the event loop's."""
+        return self._block(self.aget_delta_channel_history(config=config, channels=channels))

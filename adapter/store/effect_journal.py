@@ -1,0 +1,81 @@
+"""Owns the journal of effects: what was started, what finished, and with which result.
+
+States and their transitions stand in the migration; every write runs under the attempt's claim (I5).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from adapter.store.pool import Connection
+from adapter.store.sql import query
+from adapter.writer import FencedWriter
+
+_SERDE = JsonPlusSerializer()
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """What the journal knew when an effect was started.
+
+    Attributes:
+        finished: an earlier attempt recorded its outcome.
+        attempts: how often it was started, this time included.
+        result: the recorded outcome, if finished.
+    """
+
+    finished: bool
+    attempts: int
+    result: Any
+
+
+async def start(writer: FencedWriter, *, key: str, name: str, node: str, mode: str) -> Started:
+    """Journals that an effect is about to happen; durable when this returns.
+
+    Raises:
+        StaleAttempt: a newer attempt holds the claim; the effect must not happen.
+    """
+    rows: list[Started] = []
+
+    async def run(conn: Connection) -> None:
+        cursor = await conn.execute(
+            query("start_effect"),
+            {
+                "key": key,
+                "thread_id": writer.claim.thread_id,
+                "turn_id": writer.turn_id,
+                "name": name,
+                "node": node,
+                "mode": mode,
+            },
+        )
+        row = await cursor.fetchone()
+        assert row is not None
+        finished = row["state"] == "finished"
+        result = _SERDE.loads_typed((row["result_type"], row["result"])) if finished else None
+        rows.append(Started(finished, row["attempts"], result))
+
+    await writer.write(run)
+    return rows[0]
+
+
+async def finish(writer: FencedWriter, *, key: str, result: Any) -> None:
+    """Journals an effect's outcome; durable when this returns."""
+    kind, data = _SERDE.dumps_typed(result)
+
+    async def run(conn: Connection) -> None:
+        await conn.execute(query("finish_effect"), {"key": key, "result_type": kind, "result": data})
+
+    await writer.write(run)
+
+
+async def fail(writer: FencedWriter, *, key: str, error: str) -> None:
+    """Journals that an effect's call raised; what happened at the provider is for its key to say."""
+
+    async def run(conn: Connection) -> None:
+        await conn.execute(query("fail_effect"), {"key": key, "error": error})
+
+    await writer.write(run)

@@ -1,0 +1,87 @@
+"""Owns connections to PostgreSQL: one pool a process, and the one place where driver errors are wrapped."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, LiteralString, TypeAlias
+
+import psycopg
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
+
+from adapter.errors import StaleAttempt, StoreUnavailable
+from adapter.store.sql import query
+
+Connection: TypeAlias = psycopg.AsyncConnection[DictRow]
+Pool: TypeAlias = AsyncConnectionPool[Connection]
+
+STALE = "TF001"  # raised by turns.assert_claim
+
+
+def create_pool(database_url: str, *, size: int, name: str) -> Pool:
+    """Returns a pool that is not open yet; the caller opens it with `async with`.
+
+    Args:
+        database_url: PostgreSQL connection string.
+        size: connections at most.
+        name: application_name, seen in pg_stat_activity.
+    """
+    return AsyncConnectionPool(
+        database_url,
+        min_size=1,
+        max_size=size,
+        open=False,
+        timeout=30,
+        connection_class=psycopg.AsyncConnection[DictRow],
+        kwargs={
+            "autocommit": True,
+            "prepare_threshold": 0,
+            "row_factory": dict_row,
+            "application_name": name,
+        },
+        name=name,
+    )
+
+
+@asynccontextmanager
+async def store_errors() -> AsyncIterator[None]:
+    """Wraps the driver's errors.
+
+    Raises:
+        StaleAttempt: the fence refused the transaction; not retryable.
+        StoreUnavailable: the connection or the server is gone; retryable.
+    """
+    try:
+        yield
+    except psycopg.Error as exc:
+        if exc.sqlstate == STALE:
+            raise StaleAttempt(exc.diag.message_primary or "stale attempt") from None
+        if isinstance(exc, (psycopg.OperationalError, psycopg.InterfaceError)):
+            raise StoreUnavailable(f"PostgreSQL is not reachable: {type(exc).__name__}") from exc
+        raise
+    except (PoolTimeout, PoolClosed) as exc:
+        raise StoreUnavailable("no PostgreSQL connection became free") from exc
+
+
+async def fetch_one(pool: Pool, name: str, /, **params: Any) -> DictRow | None:
+    """Runs the named statement and returns its first row."""
+    async with store_errors(), pool.connection() as conn:
+        return await (await conn.execute(query(name), params)).fetchone()
+
+
+async def fetch_all(pool: Pool, name: str, /, **params: Any) -> list[DictRow]:
+    """Runs the named statement and returns its rows."""
+    async with store_errors(), pool.connection() as conn:
+        return await (await conn.execute(query(name), params)).fetchall()
+
+
+async def execute(pool: Pool, name: str, /, **params: Any) -> None:
+    """Runs the named statement."""
+    async with store_errors(), pool.connection() as conn:
+        await conn.execute(query(name), params)
+
+
+def statement(name: str) -> LiteralString:
+    """Returns the named statement, for callers that hold a connection themselves."""
+    return query(name)

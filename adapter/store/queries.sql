@@ -1,0 +1,264 @@
+-- Every statement of the project, by name, with why it is written so and which locks it takes.
+-- Parameters are named; `adapter/store/sql.py` loads this file.
+
+-- name: lock_migrations
+-- One migration at a time, whoever starts first; released with the session.
+SELECT pg_advisory_lock(7261340921)
+
+-- name: unlock_migrations
+SELECT pg_advisory_unlock(7261340921)
+
+-- name: create_schema
+CREATE SCHEMA IF NOT EXISTS turns
+
+-- name: create_migration_table
+CREATE TABLE IF NOT EXISTS turns.migration (
+    version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())
+
+-- name: schema_exists
+SELECT to_regclass('turns.migration') IS NOT NULL AS exists
+
+-- name: schema_version
+SELECT coalesce(max(version), 0) AS version FROM turns.migration
+
+-- name: record_migration
+INSERT INTO turns.migration (version, name) VALUES (%(version)s, %(name)s)
+
+-- name: ping
+SELECT 1 AS one
+
+-- ---------------------------------------------------------------- fence
+
+-- name: claim
+-- Takes the scope for this attempt unless a newer attempt holds it or a scope around it. Locks the fence rows
+-- of the scope and of those around it, in scope order; drops the narrower scopes, whose attempts are stale now.
+WITH around AS (
+    SELECT token, attempt FROM turns.fence
+    WHERE thread_id = %(thread_id)s AND scope = ANY (%(around)s::text[]) ORDER BY scope FOR SHARE
+), narrower AS (
+    DELETE FROM turns.fence
+    WHERE thread_id = %(thread_id)s AND scope <> %(scope)s AND starts_with(scope, %(prefix)s)
+      AND (token, attempt) <= (%(token)s::bigint, %(attempt)s::integer)
+)
+INSERT INTO turns.fence AS f (thread_id, scope, token, attempt)
+SELECT %(thread_id)s, %(scope)s, %(token)s, %(attempt)s
+WHERE NOT EXISTS (SELECT 1 FROM around a WHERE (a.token, a.attempt) > (%(token)s::bigint, %(attempt)s::integer))
+ON CONFLICT (thread_id, scope) DO UPDATE SET token = excluded.token, attempt = excluded.attempt
+    WHERE (f.token, f.attempt) <= (excluded.token, excluded.attempt)
+RETURNING f.token
+
+-- name: current_claims
+SELECT scope, token, attempt FROM turns.fence
+WHERE thread_id = %(thread_id)s AND scope = ANY (%(scopes)s::text[]) ORDER BY scope
+
+-- name: assert_claim
+SELECT turns.assert_claim(%(thread_id)s, %(scopes)s::text[], %(token)s::bigint, %(attempt)s::integer)
+
+-- ---------------------------------------------------------------- threads
+
+-- name: create_thread
+INSERT INTO turns.thread (thread_id, metadata) VALUES (%(thread_id)s, %(metadata)s)
+ON CONFLICT (thread_id) DO NOTHING RETURNING *
+
+-- name: get_thread
+SELECT * FROM turns.thread WHERE thread_id = %(thread_id)s
+
+-- name: list_threads
+SELECT * FROM turns.thread
+WHERE metadata @> %(metadata)s::jsonb AND (%(status)s::text IS NULL OR status = %(status)s)
+ORDER BY updated_at DESC, thread_id LIMIT %(limit)s OFFSET %(offset)s
+
+-- name: update_thread_metadata
+UPDATE turns.thread SET metadata = metadata || %(metadata)s::jsonb, updated_at = now()
+WHERE thread_id = %(thread_id)s RETURNING *
+
+-- name: delete_thread
+-- Turns, events, fences and effects go with it; a running attempt finds its claim gone and writes nothing more.
+DELETE FROM turns.thread WHERE thread_id = %(thread_id)s RETURNING thread_id
+
+-- name: lock_thread
+-- Serialises what changes a thread outside a turn (update_state) with the recording of new turns.
+SELECT * FROM turns.thread WHERE thread_id = %(thread_id)s FOR UPDATE
+
+-- name: lock_fence
+-- Makes a turn's begin wait until this transaction ended.
+SELECT token FROM turns.fence WHERE thread_id = %(thread_id)s AND scope = '' FOR UPDATE
+
+-- name: touch_thread_state
+UPDATE turns.thread SET state_updated_at = now(), updated_at = now(), status = %(status)s,
+    interrupts = '{}', error = NULL
+WHERE thread_id = %(thread_id)s
+
+-- ---------------------------------------------------------------- turns
+
+-- name: record_turn
+-- Accepts a turn: the row is the deduplication of a request for ever (I3). Locks the thread's row, so that
+-- `seq` is the order of acceptance and "is a turn open?" has one answer.
+WITH t AS (
+    UPDATE turns.thread SET last_seq = last_seq + 1, status = 'busy', updated_at = now(),
+        metadata = metadata || %(thread_metadata)s::jsonb,
+        config = CASE WHEN %(config)s::jsonb = '{}' THEN config ELSE %(config)s::jsonb END
+    WHERE thread_id = %(thread_id)s
+      AND NOT EXISTS (SELECT 1 FROM turns.turn WHERE turn_id = %(turn_id)s)
+      AND NOT (%(refuse_busy)s AND EXISTS (
+          SELECT 1 FROM turns.turn o WHERE o.thread_id = %(thread_id)s AND o.status IN ('pending', 'running')))
+    RETURNING thread_id, last_seq
+)
+INSERT INTO turns.turn (turn_id, thread_id, seq, graph_id, assistant_id, request, request_hash, metadata, strategy)
+SELECT %(turn_id)s, thread_id, last_seq, %(graph_id)s, %(assistant_id)s, %(request)s, %(request_hash)s,
+       %(metadata)s, %(strategy)s
+FROM t ON CONFLICT (turn_id) DO NOTHING RETURNING *
+
+-- name: get_turn
+SELECT * FROM turns.turn WHERE turn_id = %(turn_id)s
+
+-- name: get_thread_turn
+SELECT * FROM turns.turn WHERE turn_id = %(turn_id)s AND thread_id = %(thread_id)s
+
+-- name: list_turns
+SELECT * FROM turns.turn
+WHERE thread_id = %(thread_id)s AND (%(status)s::text IS NULL OR status = %(status)s)
+ORDER BY seq DESC LIMIT %(limit)s OFFSET %(offset)s
+
+-- name: open_turns
+SELECT turn_id, status, seq FROM turns.turn
+WHERE thread_id = %(thread_id)s AND status IN ('pending', 'running') ORDER BY seq
+
+-- name: delete_turn
+DELETE FROM turns.turn WHERE turn_id = %(turn_id)s AND thread_id = %(thread_id)s RETURNING turn_id
+
+-- name: cancel_pending
+-- pending ► interrupted, before the turn began; its thread is as it was, unless other turns wait.
+WITH t AS (
+    UPDATE turns.turn SET status = 'interrupted', updated_at = now()
+    WHERE turn_id = %(turn_id)s AND status = 'pending' RETURNING turn_id, thread_id
+), h AS (
+    UPDATE turns.thread h SET updated_at = now(), status = CASE WHEN EXISTS (
+        SELECT 1 FROM turns.turn o WHERE o.thread_id = h.thread_id AND o.turn_id <> %(turn_id)s
+          AND o.status IN ('pending', 'running')) THEN 'busy' ELSE 'interrupted' END
+    FROM t WHERE h.thread_id = t.thread_id
+)
+SELECT turn_id, pg_notify('turns', turn_id::text) FROM t
+
+-- name: stranded_turns
+-- Recorded but never started: the API died between the row and the workflow.
+SELECT t.thread_id, t.turn_id, t.seq, t.graph_id, t.strategy FROM turns.turn t
+WHERE t.status = 'pending' AND t.created_at < now() - make_interval(secs => %(age_seconds)s)
+ORDER BY t.thread_id, t.seq LIMIT %(limit)s
+
+-- name: load_turn
+-- For an activity; the input is left out once it was applied, since it can be large.
+SELECT t.turn_id, t.thread_id, t.seq, t.graph_id, t.assistant_id, t.status, t.origin, t.applied, t.resume,
+       t.stop, t.error, t.last_offset, t.metadata, h.origin AS thread_origin,
+       CASE WHEN t.applied THEN t.request - 'input' ELSE t.request END AS request
+FROM turns.turn t JOIN turns.thread h USING (thread_id) WHERE t.turn_id = %(turn_id)s
+
+-- name: start_turn
+-- pending | error ► running. Stores what every later step of the turn needs to know.
+UPDATE turns.turn SET status = 'running', updated_at = now(), origin = %(origin)s, resume = %(resume)s,
+    stop = %(stop)s, error = NULL
+WHERE turn_id = %(turn_id)s AND status IN ('pending', 'running', 'error') RETURNING turn_id
+
+-- name: revive_turn
+-- error ► running, when a failed turn is retried; its thread is busy again.
+WITH t AS (
+    UPDATE turns.turn SET status = 'running', error = NULL, updated_at = now()
+    WHERE turn_id = %(turn_id)s AND status = 'error' RETURNING thread_id
+)
+UPDATE turns.thread h SET status = 'busy', error = NULL, updated_at = now() FROM t WHERE h.thread_id = t.thread_id
+
+-- name: set_thread_origin
+UPDATE turns.thread SET origin = %(origin)s WHERE thread_id = %(thread_id)s
+
+-- name: mark_applied
+UPDATE turns.turn SET applied = true WHERE turn_id = %(turn_id)s AND NOT applied
+
+-- name: set_turn_error
+UPDATE turns.turn SET error = %(error)s WHERE turn_id = %(turn_id)s
+
+-- name: finish_turn
+-- running | pending | error ► a final status, and the thread's status with it: busy while other turns wait.
+WITH t AS (
+    UPDATE turns.turn SET status = %(status)s, updated_at = now(), error = %(error)s
+    WHERE turn_id = %(turn_id)s AND status IN ('pending', 'running', 'error') RETURNING thread_id
+)
+UPDATE turns.thread h SET
+    status = CASE WHEN EXISTS (
+        SELECT 1 FROM turns.turn o WHERE o.thread_id = h.thread_id AND o.turn_id <> %(turn_id)s
+          AND o.status IN ('pending', 'running')) THEN 'busy' ELSE %(thread_status)s END,
+    interrupts = %(interrupts)s, error = %(error)s, updated_at = now(), state_updated_at = now()
+FROM t WHERE h.thread_id = t.thread_id RETURNING h.status
+
+-- ---------------------------------------------------------------- events
+
+-- name: append_events
+-- Numbers the events under the turn's row lock, so that offsets become visible without gaps (I9), and wakes
+-- the listeners when the transaction commits.
+WITH t AS (
+    UPDATE turns.turn SET last_offset = last_offset + %(count)s WHERE turn_id = %(turn_id)s
+    RETURNING last_offset - %(count)s AS base
+), stored AS (
+    INSERT INTO turns.event (turn_id, "offset", event, key, data)
+    SELECT %(turn_id)s, t.base + e.ord, e.event, e.key, e.data
+    FROM t, unnest(%(events)s::text[], %(keys)s::text[], %(datas)s::text[]) WITH ORDINALITY AS e (event, key, data, ord)
+    RETURNING 1
+)
+SELECT count(*) AS stored, pg_notify('turns', %(turn_id)s::text) FROM stored
+
+-- name: notify_turn
+SELECT pg_notify('turns', %(turn_id)s::text)
+
+-- name: notify_thread
+-- Wakes whoever watches a thread's progress.
+SELECT pg_notify('turns_thread', %(thread_id)s::text)
+
+-- name: notify_cancel
+SELECT pg_notify('turns_cancel', %(turn_id)s::text)
+
+-- name: listen
+LISTEN turns; LISTEN turns_thread
+
+-- name: listen_cancel
+LISTEN turns_cancel
+
+-- name: read_events
+SELECT "offset", event, data FROM turns.event
+WHERE turn_id = %(turn_id)s AND "offset" > %(after)s ORDER BY "offset" LIMIT %(limit)s
+
+-- name: turn_position
+SELECT status, last_offset, error FROM turns.turn WHERE turn_id = %(turn_id)s
+
+-- name: shown_keys
+-- What a turn has shown already; read once by an attempt that repeats an earlier one.
+SELECT DISTINCT event, key FROM turns.event WHERE turn_id = %(turn_id)s
+
+-- name: shown_messages
+SELECT DISTINCT key FROM turns.event WHERE turn_id = %(turn_id)s AND starts_with(event, 'messages') AND key IS NOT NULL
+
+-- ---------------------------------------------------------------- effects
+
+-- name: start_effect
+INSERT INTO turns.effect AS e (key, thread_id, turn_id, name, node, mode)
+VALUES (%(key)s, %(thread_id)s, %(turn_id)s, %(name)s, %(node)s, %(mode)s)
+ON CONFLICT (key) DO UPDATE SET attempts = e.attempts + 1, updated_at = now(),
+    state = CASE WHEN e.state = 'finished' THEN 'finished' ELSE 'started' END
+RETURNING state, attempts, result_type, result
+
+-- name: finish_effect
+UPDATE turns.effect SET state = 'finished', result_type = %(result_type)s, result = %(result)s, error = NULL,
+    updated_at = now() WHERE key = %(key)s
+
+-- name: fail_effect
+UPDATE turns.effect SET state = 'failed', error = %(error)s, updated_at = now()
+WHERE key = %(key)s AND state = 'started'
+
+-- name: list_effects
+SELECT key, turn_id, name, node, mode, state, attempts, error, started_at, updated_at
+FROM turns.effect WHERE thread_id = %(thread_id)s ORDER BY started_at, key
+
+-- ---------------------------------------------------------------- checkpoints
+
+-- name: head_lineage
+-- The superstep count of one checkpoint, kept in its metadata by the fenced saver.
+SELECT metadata FROM checkpoints
+WHERE thread_id = %(thread_id)s AND checkpoint_ns = %(checkpoint_ns)s AND checkpoint_id = %(checkpoint_id)s

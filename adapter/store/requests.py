@@ -1,0 +1,216 @@
+"""Owns thread and turn rows as the HTTP side records and reads them.
+
+Recording a turn is one statement under its thread's row lock: the order of acceptance, the refusal of a busy thread
+and the deduplication of a repeated request have one answer (I3).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
+
+from adapter.errors import Conflict, NotFound
+from adapter.store.pool import Pool, execute, fetch_all, fetch_one, store_errors
+from adapter.store.sql import query
+
+BUSY = (
+    "Thread is already running a task. Wait for it to finish or choose a different multitask strategy."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NewTurn:
+    """A turn to record.
+
+    Attributes:
+        idempotency_key: the client's key, or None for a turn of its own.
+        refuse_busy: whether a thread with an open turn refuses it (strategy "reject").
+    """
+
+    thread_id: str
+    graph_id: str
+    assistant_id: str
+    request: Mapping[str, Any]
+    metadata: Mapping[str, Any]
+    config: Mapping[str, Any]
+    strategy: str
+    idempotency_key: str | None
+    refuse_busy: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A recorded turn.
+
+    Attributes:
+        row: the turn's row.
+        new: False when the same request was recorded before.
+    """
+
+    row: DictRow
+    new: bool
+
+
+def turn_id_of(thread_id: str, idempotency_key: str | None) -> str:
+    """Returns the turn's id: made of the client's key within its thread, or a fresh time-ordered one."""
+    if idempotency_key is None:
+        return str(_uuid7())
+    return str(uuid.uuid5(uuid.UUID(thread_id), idempotency_key))
+
+
+def _uuid7() -> uuid.UUID:
+    import time
+
+    milliseconds = time.time_ns() // 1_000_000
+    value = (milliseconds << 80) | uuid.uuid4().int & ((1 << 80) - 1)
+    value &= ~(0xF000 << 64) & ~(0xC000 << 48)
+    return uuid.UUID(int=value | (0x7000 << 64) | (0x8000 << 48))
+
+
+def new_id() -> str:
+    """Returns a fresh id, a UUID whose order is that of time."""
+    return str(_uuid7())
+
+
+async def record_turn(pool: Pool, new: NewTurn) -> Recorded:
+    """Records a turn, or finds the one that the same request recorded before.
+
+    Raises:
+        NotFound: the thread does not exist.
+        Conflict: the thread is busy and the request refuses to wait, or the key was used for another request.
+    """
+    turn_id = turn_id_of(new.thread_id, new.idempotency_key)
+    digest = hashlib.blake2b(
+        orjson.dumps([new.graph_id, new.request], option=orjson.OPT_SORT_KEYS), digest_size=16
+    ).digest()
+    params = {
+        "thread_id": new.thread_id,
+        "turn_id": turn_id,
+        "graph_id": new.graph_id,
+        "assistant_id": new.assistant_id,
+        "request": Jsonb(dict(new.request)),
+        "request_hash": digest,
+        "metadata": Jsonb(dict(new.metadata)),
+        "thread_metadata": Jsonb({"graph_id": new.graph_id, "assistant_id": new.assistant_id}),
+        "config": Jsonb(dict(new.config)),
+        "strategy": new.strategy,
+        "refuse_busy": new.refuse_busy,
+    }
+    async with store_errors(), pool.connection() as conn:
+        row = await (await conn.execute(query("record_turn"), params)).fetchone()
+        if row is not None:
+            return Recorded(row, new=True)
+        row = await (await conn.execute(query("get_turn"), {"turn_id": turn_id})).fetchone()
+        if row is None:
+            thread = await (
+                await conn.execute(query("get_thread"), {"thread_id": new.thread_id})
+            ).fetchone()
+            if thread is None:
+                raise NotFound(f"Thread with ID {new.thread_id} not found")
+            raise Conflict(BUSY)
+    if bytes(row["request_hash"]) != digest:
+        raise Conflict("This Idempotency-Key was used on this thread for a request with another body.")
+    return Recorded(row, new=False)
+
+
+async def create_thread(
+    pool: Pool, thread_id: str, metadata: Mapping[str, Any], *, if_exists: str = "raise"
+) -> DictRow:
+    """Creates a thread.
+
+    Args:
+        pool: PostgreSQL.
+        thread_id: its id.
+        metadata: its metadata.
+        if_exists: "raise", or "do_nothing" to return the existing one unchanged.
+
+    Raises:
+        Conflict: it exists.
+    """
+    row = await fetch_one(pool, "create_thread", thread_id=thread_id, metadata=Jsonb(dict(metadata)))
+    if row is not None:
+        return row
+    if if_exists == "do_nothing":
+        return await get_thread(pool, thread_id)
+    raise Conflict(f"Thread with ID {thread_id} already exists")
+
+
+async def get_thread(pool: Pool, thread_id: str) -> DictRow:
+    """Returns a thread's row.
+
+    Raises:
+        NotFound: it does not exist.
+    """
+    row = await fetch_one(pool, "get_thread", thread_id=thread_id)
+    if row is None:
+        raise NotFound(f"Thread with ID {thread_id} not found")
+    return row
+
+
+async def list_threads(
+    pool: Pool, *, metadata: Mapping[str, Any], status: str | None, limit: int, offset: int
+) -> list[DictRow]:
+    """Returns threads whose metadata contains `metadata`, the last updated first."""
+    return await fetch_all(
+        pool, "list_threads", metadata=Jsonb(dict(metadata)), status=status, limit=limit, offset=offset
+    )
+
+
+async def update_thread(pool: Pool, thread_id: str, metadata: Mapping[str, Any]) -> DictRow:
+    """Merges metadata into a thread's.
+
+    Raises:
+        NotFound: it does not exist.
+    """
+    row = await fetch_one(
+        pool, "update_thread_metadata", thread_id=thread_id, metadata=Jsonb(dict(metadata))
+    )
+    if row is None:
+        raise NotFound(f"Thread with ID {thread_id} not found")
+    return row
+
+
+async def get_turn(pool: Pool, thread_id: str, turn_id: str) -> DictRow:
+    """Returns a turn's row.
+
+    Raises:
+        NotFound: the thread has no such turn.
+    """
+    row = await fetch_one(pool, "get_thread_turn", thread_id=thread_id, turn_id=turn_id)
+    if row is None:
+        raise NotFound("Run not found")
+    return row
+
+
+async def list_turns(
+    pool: Pool, thread_id: str, *, status: str | None, limit: int, offset: int
+) -> list[DictRow]:
+    """Returns a thread's turns, the newest first."""
+    return await fetch_all(
+        pool, "list_turns", thread_id=thread_id, status=status, limit=limit, offset=offset
+    )
+
+
+async def cancel_pending(pool: Pool, turn_id: str) -> bool:
+    """pending ► interrupted. Returns False when the turn has begun, or ended.
+
+    Its run, when it comes, finds the turn ended and does nothing.
+    """
+    return await fetch_one(pool, "cancel_pending", turn_id=turn_id) is not None
+
+
+async def notify_cancel(pool: Pool, turn_id: str) -> None:
+    """Makes the turn's running attempts ask Temporal at once whether they are cancelled."""
+    await execute(pool, "notify_cancel", turn_id=turn_id)
+
+
+async def list_effects(pool: Pool, thread_id: str) -> list[DictRow]:
+    """Returns the journal of a thread's effects, the oldest first."""
+    return await fetch_all(pool, "list_effects", thread_id=thread_id)

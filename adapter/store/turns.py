@@ -1,0 +1,140 @@
+"""Owns turn and thread rows as activities change them: load, start, finish, fail.
+
+Who moves a row and when stands in the migration's comments; every transition is conditional in its WHERE.
+The HTTP side reads and records rows through `adapter/store/requests.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from adapter.errors import NotFound
+from adapter.store.pool import Connection, Pool, store_errors
+from adapter.store.sql import query
+from adapter.writer import Claim, take
+
+FINAL = frozenset({"success", "error", "interrupted", "timeout"})
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRow:
+    """A turn as its activities see it.
+
+    Attributes:
+        request: the body of the HTTP request; its `input` is left out once it was applied.
+        origin: the turn that idempotency keys are derived from; None before begin.
+        applied: whether the input, or the command, is in the thread's checkpoints.
+        resume: interrupt id to answer, made of the request's `command.resume` by begin.
+        stop: last superstep of the root graph this turn may run; None before begin.
+        thread_origin: the origin of the thread's last begun turn.
+    """
+
+    turn_id: str
+    thread_id: str
+    seq: int
+    graph_id: str
+    assistant_id: str
+    status: str
+    request: Mapping[str, Any]
+    metadata: Mapping[str, Any]
+    origin: str | None
+    applied: bool
+    resume: Mapping[str, Any] | None
+    stop: int | None
+    error: Mapping[str, Any] | None
+    thread_origin: str | None
+
+
+async def claim_and_load(pool: Pool, claim: Claim, turn_id: str) -> TurnRow:
+    """Takes the claim and loads the turn, in one transaction.
+
+    Raises:
+        StaleAttempt: a newer attempt holds the claim; not retryable.
+        NotFound: the turn was deleted; not retryable.
+    """
+    async with store_errors(), pool.connection() as conn, conn.transaction():
+        row = await (await conn.execute(query("load_turn"), {"turn_id": turn_id})).fetchone()
+        if row is None:
+            raise NotFound(f"turn {turn_id} does not exist any more")
+        await take(conn, claim)
+        return _turn(row)
+
+
+def _turn(row: Mapping[str, Any]) -> TurnRow:
+    return TurnRow(
+        turn_id=str(row["turn_id"]),
+        thread_id=str(row["thread_id"]),
+        seq=row["seq"],
+        graph_id=row["graph_id"],
+        assistant_id=str(row["assistant_id"]),
+        status=row["status"],
+        request=row["request"],
+        metadata=row["metadata"],
+        origin=None if row["origin"] is None else str(row["origin"]),
+        applied=row["applied"],
+        resume=row["resume"],
+        stop=row["stop"],
+        error=row["error"],
+        thread_origin=None if row["thread_origin"] is None else str(row["thread_origin"]),
+    )
+
+
+async def start(
+    conn: Connection, turn: TurnRow, *, origin: str, resume: Mapping[str, Any] | None, stop: int
+) -> None:
+    """Pending ► running, with what every later step of the turn needs; in the caller's transaction."""
+    await conn.execute(
+        query("start_turn"),
+        {
+            "turn_id": turn.turn_id,
+            "origin": origin,
+            "resume": None if resume is None else Jsonb(dict(resume)),
+            "stop": stop,
+        },
+    )
+    await conn.execute(query("set_thread_origin"), {"thread_id": turn.thread_id, "origin": origin})
+
+
+async def revive(conn: Connection, turn: TurnRow) -> None:
+    """Error ► running: the failed node is tried again; in the caller's transaction."""
+    await conn.execute(query("revive_turn"), {"turn_id": turn.turn_id})
+
+
+async def mark_applied(conn: Connection, turn_id: str) -> None:
+    """Notes that the input is in the checkpoints; in the transaction that puts it there."""
+    await conn.execute(query("mark_applied"), {"turn_id": turn_id})
+
+
+async def set_error(conn: Connection, turn_id: str, error: Mapping[str, str]) -> None:
+    """Stores what a node raised, for the event that `finish` will show; in the caller's transaction."""
+    await conn.execute(query("set_turn_error"), {"turn_id": turn_id, "error": Jsonb(dict(error))})
+
+
+async def finish(
+    conn: Connection,
+    turn_id: str,
+    *,
+    status: str,
+    thread_status: str,
+    interrupts: Mapping[str, Any] | None = None,
+    error: Mapping[str, Any] | None = None,
+) -> None:
+    """Gives a turn its final status, and its thread the status that follows; in the caller's transaction.
+
+    Does nothing to a turn that is final already.
+    """
+    await conn.execute(
+        query("finish_turn"),
+        {
+            "turn_id": turn_id,
+            "status": status,
+            "thread_status": thread_status,
+            "interrupts": Jsonb(dict(interrupts or {})),
+            "error": None if error is None else Jsonb(dict(error)),
+        },
+    )
+    await conn.execute(query("notify_turn"), {"turn_id": turn_id})

@@ -1,0 +1,294 @@
+"""Owns what one attempt makes durable, in order: checkpoint writes, events and row changes.
+
+Everything an attempt stores goes through one queue and is committed in batches. Each transaction first checks
+that the attempt's claim is still the newest (I5). While one batch is under way the next one gathers, so a wide
+superstep costs few transactions.
+
+An event that tells of a checkpoint or of a task's result is committed in the same transaction as that checkpoint
+or result, never before (I8): after a crash the log shows a step if and only if the step is durable. Tokens and
+custom events need nothing and are committed as they come.
+Next: `adapter/saver.py` (checkpoint writes) and `adapter/store/event_log.py` (what readers see).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from adapter.errors import StaleAttempt
+from adapter.store.pool import Connection, Pool, store_errors
+from adapter.store.sql import query
+
+Need = tuple[str, ...]
+Operation = Callable[[Connection], Awaitable[None]]
+
+# An event whose checkpoint never comes (a graph without a saver inside a node) is not kept back for longer.
+_NEED_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to write in one scope of a thread, as claimed by one activity attempt.
+
+    Attributes:
+        thread_id: the thread.
+        scope: '' for the whole thread, else task ids from the root down, joined by '/'.
+        token: when Temporal scheduled the attempt (server clock, nanoseconds).
+        attempt: the attempt's number, which decides between equal tokens.
+    """
+
+    thread_id: str
+    scope: str
+    token: int
+    attempt: int
+
+    @property
+    def scopes(self) -> list[str]:
+        """The scopes around this one, outermost first, then itself."""
+        parts = self.scope.split("/") if self.scope else []
+        return ["", *("/".join(parts[: i + 1]) for i in range(len(parts)))]
+
+
+@dataclass(slots=True)
+class Event:
+    """One line of a turn's event log, on its way there.
+
+    Attributes:
+        name: the event's name on the wire.
+        data: its JSON.
+        key: what it tells of (a task, checkpoint or message id), or None.
+        need: the write it must not be stored before, or None.
+    """
+
+    name: str
+    data: str
+    key: str | None = None
+    need: Need | None = None
+    deadline: float = 0.0
+
+
+@dataclass(slots=True)
+class _Op:
+    run: Operation
+    provides: Need | None
+    done: asyncio.Future[None]
+
+
+class FencedWriter:
+    """The queue of one attempt. Use as an async context manager; leaving it commits what is left.
+
+    After a batch failed every later write fails with the same error: an attempt whose claim is stale, or whose
+    database went away, is over.
+    """
+
+    def __init__(self, pool: Pool, claim: Claim, turn_id: str, *, token_delay: float) -> None:
+        self.claim = claim
+        self.turn_id = turn_id
+        self.error: BaseException | None = None
+        self._pool = pool
+        self._token_delay = token_delay
+        self._loop = asyncio.get_running_loop()
+        self._ops: list[_Op] = []
+        self._events: list[Event] = []
+        self._stored: set[Need] = set()
+        self._wake = asyncio.Event()
+        self._urgent_at: float | None = None
+        self._closing = False
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> FencedWriter:
+        self._task = asyncio.create_task(self._run(), name=f"writer-{self.turn_id}")
+        return self
+
+    async def __aexit__(self, exc_type: object, exc: BaseException | None, tb: object) -> None:
+        self._closing = True
+        self._wake.set()
+        assert self._task is not None
+        # A cancelled attempt still stores what its nodes did: the tail must not be cut off by the cancellation.
+        await asyncio.shield(self._task)
+        if exc is None:
+            self.raise_error()
+
+    def raise_error(self) -> None:
+        """Raises what made a batch fail, if one did.
+
+        LangGraph swallows errors of background writes when a run ends by an exception of its own (as every
+        suspended run does), so whoever ran it asks here.
+        """
+        if self.error is not None:
+            raise self.error
+
+    def emit(self, event: Event, *, urgent: bool = False) -> None:
+        """Queues an event. Only on the event loop's thread; `urgent` ones do not wait for company."""
+        if self.error is not None:
+            return
+        event.deadline = self._loop.time() + _NEED_SECONDS
+        self._events.append(event)
+        self._schedule(0.0 if urgent else self._token_delay)
+
+    async def write(self, run: Operation, *, provides: Need | None = None) -> None:
+        """Queues an operation and waits until the transaction it ran in is committed.
+
+        Raises:
+            StaleAttempt: a newer attempt holds the claim; nothing was written.
+            StoreUnavailable: the database is not reachable.
+        """
+        self.raise_error()
+        op = _Op(run, provides, self._loop.create_future())
+        self._ops.append(op)
+        self._schedule(0.0)
+        await op.done
+
+    async def drain(self) -> None:
+        """Waits until everything queued so far is committed, events that wait for a write included."""
+        while (self._events or self._ops) and self.error is None:
+            for event in self._events:
+                event.need = None
+            await self.write(_nothing)
+        self.raise_error()
+
+    def _schedule(self, delay: float) -> None:
+        at = self._loop.time() + delay
+        if self._urgent_at is None or at < self._urgent_at:
+            self._urgent_at = at
+            self._wake.set()
+
+    async def _run(self) -> None:
+        while True:
+            await self._wait()
+            ops, events = self._cut()
+            if ops or events:
+                await self._commit(ops, events)
+            elif self._closing:
+                return
+
+    async def _wait(self) -> None:
+        while not self._closing:
+            self._wake.clear()
+            if self._urgent_at is None:
+                await self._wake.wait()
+                continue
+            remaining = self._urgent_at - self._loop.time()
+            if remaining <= 0:
+                break
+            try:
+                async with asyncio.timeout(remaining):
+                    await self._wake.wait()
+            except TimeoutError:
+                break
+        self._urgent_at = None
+        # Operations are queued by tasks that LangGraph has just created: let those start first.
+        await asyncio.sleep(0)
+
+    def _cut(self) -> tuple[list[_Op], list[Event]]:
+        """Takes every operation, and the longest run of events from the front whose writes are stored or taken.
+
+        Only events are kept in order: readers see them, while the writes of one attempt concern different rows.
+        """
+        ops, self._ops = self._ops, []
+        ready = self._stored.union(op.provides for op in ops if op.provides is not None)
+        now = self._loop.time()
+        end = 0
+        for event in self._events:
+            if not (event.need is None or event.need in ready or now >= event.deadline or self._closing):
+                break
+            end += 1
+        events, self._events = self._events[:end], self._events[end:]
+        if self._events:
+            self._schedule(self._token_delay)
+        return ops, events
+
+    async def _commit(self, ops: Sequence[_Op], events: Sequence[Event]) -> None:
+        try:
+            if self.error is not None:
+                raise self.error
+            await self._transaction(ops, events)
+        except BaseException as exc:
+            self.error = self.error or exc
+            for op in ops:
+                if not op.done.done():
+                    op.done.set_exception(exc)
+                    op.done.exception()  # LangGraph may have stopped listening
+            if not isinstance(exc, Exception):
+                raise
+            return
+        self._stored.update(op.provides for op in ops if op.provides is not None)
+        for op in ops:
+            if not op.done.done():
+                op.done.set_result(None)
+
+    async def _transaction(self, ops: Sequence[_Op], events: Sequence[Event]) -> None:
+        claim = self.claim
+        async with store_errors(), self._pool.connection() as conn, conn.pipeline(), conn.transaction():
+            await conn.execute(
+                query("assert_claim"),
+                {
+                    "thread_id": claim.thread_id,
+                    "scopes": claim.scopes,
+                    "token": claim.token,
+                    "attempt": claim.attempt,
+                },
+            )
+            for op in ops:
+                await op.run(conn)
+            if events:
+                await append_events(conn, self.turn_id, events)
+
+
+async def _nothing(_: Connection) -> None:
+    return None
+
+
+async def append_events(conn: Connection, turn_id: str, events: Sequence[Event]) -> None:
+    """Stores events under the next offsets of a turn, inside the caller's transaction, and wakes readers.
+
+    Args:
+        conn: a connection in a transaction.
+        turn_id: the turn.
+        events: in order.
+    """
+    await conn.execute(
+        query("append_events"),
+        {
+            "turn_id": turn_id,
+            "count": len(events),
+            "events": [event.name for event in events],
+            "keys": [event.key for event in events],
+            "datas": [event.data for event in events],
+        },
+    )
+
+
+def claim_params(claim: Claim) -> dict[str, Any]:
+    """Returns the parameters of the `claim` statement."""
+    scopes = claim.scopes
+    return {
+        "thread_id": claim.thread_id,
+        "scope": claim.scope,
+        "around": scopes[:-1],
+        "prefix": f"{claim.scope}/" if claim.scope else "",
+        "token": claim.token,
+        "attempt": claim.attempt,
+    }
+
+
+async def take(conn: Connection, claim: Claim) -> None:
+    """Claims the scope for this attempt, inside the caller's transaction.
+
+    Raises:
+        StaleAttempt: a newer attempt holds the scope, or one around it; both tokens are named.
+    """
+    row = await (await conn.execute(query("claim"), claim_params(claim))).fetchone()
+    if row is None:
+        held = await (
+            await conn.execute(
+                query("current_claims"), {"thread_id": claim.thread_id, "scopes": claim.scopes}
+            )
+        ).fetchall()
+        newest = ", ".join(f'"{r["scope"]}" {r["token"]}/{r["attempt"]}' for r in held) or "none"
+        raise StaleAttempt(
+            f'attempt {claim.token}/{claim.attempt} may not claim "{claim.scope}" of thread {claim.thread_id}: '
+            f"the newest claims are {newest}"
+        )

@@ -1,0 +1,123 @@
+"""Owns the command `turns`: its subcommands, their flags, and the one line a failure is told in.
+
+Each command imports what it runs when it runs: `turns --help` and a misspelt flag are answered at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from typing import Final, NoReturn
+
+import click
+
+from adapter.errors import ConfigError, TurnsError
+from deploy.options import allow_public, settings_flags
+
+BAD_INPUT: Final = 2
+FAILED: Final = 1
+INTERRUPTED: Final = 130
+
+
+@click.group(name="turns", no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]})
+def cli() -> None:
+    """LangGraph agents that survive anything, behind the LangGraph HTTP API."""
+
+
+@cli.command()
+@settings_flags("config", "host", "port", "data_dir", "workers", "api_workers", "temporal_port", "ui_port")
+@allow_public
+def dev(*, allow_public: bool, **flags: str | None) -> int:
+    """Run the whole stack on this machine: PostgreSQL, Temporal, workers, API."""
+    from deploy import logs
+    from deploy.local import dev as run
+
+    logs.setup("turns")
+    return asyncio.run(run(flags, allow_public=allow_public))
+
+
+@cli.command()
+@settings_flags("config", "data_dir", "temporal_port")
+@click.option("--name", default="worker", hidden=True)
+def worker(*, name: str, **flags: str | None) -> None:
+    """Run one worker process, which runs the graphs' nodes."""
+    from deploy import processes
+
+    processes.worker(flags, name)
+
+
+@cli.command()
+@settings_flags("config", "host", "port", "data_dir", "api_workers", "temporal_port")
+@allow_public
+def api(*, allow_public: bool, **flags: str | None) -> None:
+    """Serve the HTTP API."""
+    from deploy import processes
+
+    processes.api(flags, allow_public=allow_public)
+
+
+@cli.command()
+@settings_flags("config", "data_dir")
+def migrate(**flags: str | None) -> None:
+    """Bring the database to this version's schema."""
+    from deploy import processes
+
+    processes.migrate(flags)
+    click.echo("the schema is up to date")
+
+
+@cli.command()
+@settings_flags("config", "host", "port", "data_dir", "temporal_port", "ui_port")
+def doctor(**flags: str | None) -> int:
+    """Check each part and say what to do about the ones that do not work."""
+    from deploy import doctor
+
+    return asyncio.run(doctor.report(flags))
+
+
+@cli.command("check-project", hidden=True)
+@settings_flags("config")
+def check_project(**flags: str | None) -> None:
+    """Load the project and name its graphs."""
+    from deploy import processes
+
+    processes.check_project(flags)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Runs the command line and exits: 0 done, 1 failed, 2 wrong input or set-up, 130 interrupted."""
+    code: object = FAILED
+    try:
+        code = cli.main(arguments, prog_name="turns", standalone_mode=False)
+    except click.ClickException as exc:
+        code = _refuse(exc)
+    except ConfigError as exc:
+        code = _tell(str(exc), BAD_INPUT)
+    except TurnsError as exc:
+        # A process of ours that failed has said so itself, and its code is the answer.
+        told: int | None = getattr(exc, "code", None)
+        code = told if told is not None else _tell(str(exc), FAILED)
+    except (KeyboardInterrupt, click.Abort):
+        code = INTERRUPTED
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _refuse(error: click.ClickException) -> int:
+    text = error.format_message()
+    if isinstance(error, click.UsageError) and "Missing command" in text:
+        text = f"give a command, one of {', '.join(_visible())}; see turns --help"
+    return _tell(text, BAD_INPUT)
+
+
+def _visible() -> list[str]:
+    return sorted(name for name, command in cli.commands.items() if not command.hidden)
+
+
+def _tell(message: str, code: int) -> int:
+    click.echo(f"turns: {' '.join(message.split())}", err=True)
+    return code
+
+
+if __name__ == "__main__":
+    main()

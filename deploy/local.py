@@ -1,0 +1,186 @@
+"""Owns `turns dev`: the whole stack on this machine, up in order, supervised, down in order.
+
+PostgreSQL and Temporal first, the schema next, workers and the API last; a configured server of either kind
+takes the embedded one's place. Each process is a `deploy.child.Child`; what our own ones run is in
+`deploy.processes`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import time
+from collections.abc import Coroutine
+from typing import Any, Final
+
+import click
+from temporalio.client import Client
+
+from adapter.settings import Settings
+from deploy.child import Child, Command, Part
+from deploy.environment import Flags, exported, settings_for
+from deploy.own import Api, Worker, graphs_of_project, run_once
+from deploy.postgres import EmbeddedPostgres
+from deploy.preflight import DataDirLock, refuse_public, require_port
+from deploy.temporal import DevServer, connect, profile
+
+logger = logging.getLogger(__name__)
+
+STARTS_WITHIN: Final = 60.0
+"""Seconds one part may take until it answers. The slowest seen: PostgreSQL's recovery after a crash."""
+SPARE_CONNECTIONS: Final = 20
+"""PostgreSQL connections beside the pools: listeners, migrations, psql, PostgreSQL's own reserve."""
+
+
+async def dev(flags: Flags, *, allow_public: bool) -> int:
+    """Runs the stack until a signal ends it; returns the exit code.
+
+    Raises:
+        ConfigError: something is set up wrongly; nothing was started, or it was stopped again.
+        StackFailed: a part does not start.
+    """
+    began = time.monotonic()
+    settings = settings_for(flags)
+    refuse_public(settings.host, allowed=allow_public)
+    with DataDirLock(settings.data_dir):
+        stack = LocalStack(settings, allow_public=allow_public)
+        stack.check_ports()
+        stop = _listen_for_signals(stack)
+        up = asyncio.create_task(stack.up())
+        stopping = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait({up, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if up.done():
+                click.echo(stack.ready_block(up.result(), time.monotonic() - began))
+                await stopping
+        finally:
+            up.cancel()
+            stopping.cancel()
+            await asyncio.gather(up, stopping, return_exceptions=True)
+            await stack.down()
+    return 0
+
+
+def _listen_for_signals(stack: LocalStack) -> asyncio.Event:
+    """Returns what the first signal to stop sets; the second one kills."""
+    stop = asyncio.Event()
+
+    def stop_or_kill() -> None:
+        if stop.is_set():
+            logger.warning("killing everything")
+            stack.kill()
+        else:
+            logger.info("stopping; once more kills")
+            stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, stop_or_kill)
+    return stop
+
+
+class LocalStack:
+    """The parts of one stack. `down` may be called at any time, also after `up` failed or was cancelled."""
+
+    def __init__(self, settings: Settings, *, allow_public: bool) -> None:
+        self.settings = settings
+        self._profile = profile()
+        self._environment = {**os.environ, **exported(settings), "TURNS_ALLOW_PUBLIC": str(int(allow_public))}
+        # In the order they come up; they go down the other way round.
+        self._children: dict[str, list[Child]] = {"postgres": [], "temporal": [], "worker": [], "api": []}
+
+    def check_ports(self) -> None:
+        """Checks that every port the stack will listen on is free.
+
+        Raises:
+            ConfigError: one is not.
+        """
+        require_port(self.settings.host, self.settings.port, "--port")
+        if not self._profile.address:
+            require_port("127.0.0.1", self.settings.temporal_port, "--temporal-port")
+            require_port("127.0.0.1", self.settings.ui_port, "--ui-port")
+
+    async def up(self) -> list[str]:
+        """Starts everything and returns the names of the project's graphs once all of it answers."""
+        graphs = await graphs_of_project(self._environment)
+        client, _ = await _all_or_none(self._temporal(), self._database())
+        await self._processes(client)
+        return graphs
+
+    async def down(self) -> None:
+        """Stops everything in the order that loses least: the API, the workers, then the servers they use."""
+        for children in reversed(self._children.values()):
+            await asyncio.gather(*(child.stop() for child in children))
+
+    def kill(self) -> None:
+        """Ends everything at once."""
+        for children in self._children.values():
+            for child in children:
+                child.kill()
+
+    async def _database(self) -> None:
+        settings = self.settings
+        if not settings.database_url:
+            processes = settings.workers + settings.api_workers
+            postgres = EmbeddedPostgres(
+                settings.data_dir, connections=processes * (settings.pool_size + 2) + SPARE_CONNECTIONS
+            )
+            await asyncio.to_thread(postgres.initialise)
+            await self._start("postgres", postgres.command(), postgres)
+            self._environment["DATABASE_URL"] = postgres.url
+        await run_once("the migration", "migrate", environment=self._environment)
+
+    async def _temporal(self) -> Client:
+        address = self._profile.address
+        if address:
+            return await connect(address, self._profile)
+        server = DevServer(self.settings, self._profile)
+        await self._start("temporal", server.command(), server)
+        self._environment.update(server.environment())
+        assert server.client is not None
+        return server.client
+
+    async def _processes(self, client: Client) -> None:
+        workers = [
+            Worker(number, self.settings, self._environment, client)
+            for number in range(1, self.settings.workers + 1)
+        ]
+        api = Api(self.settings, self._environment)
+        await _all_or_none(
+            self._start("api", api.command(), api),
+            *(self._start("worker", worker.command(), worker) for worker in workers),
+        )
+
+    async def _start(self, kind: str, command: Command, part: Part) -> None:
+        child = Child(command, part)
+        self._children[kind].append(child)
+        await child.start(STARTS_WITHIN)
+
+    def ready_block(self, graphs: list[str], seconds: float) -> str:
+        """Returns what a newcomer needs next: where things are, and a request to copy."""
+        url = Api(self.settings, {}).url
+        temporal = self._profile.address or f"http://127.0.0.1:{self.settings.ui_port}"
+        graph = "support" if "support" in graphs or not graphs else graphs[0]
+        return f"""
+Ready after {seconds:.1f} s. Ctrl-C stops; what is in flight goes on at the next start.
+
+  API       {url}
+  Temporal  {temporal}
+  Graphs    {", ".join(graphs)}
+  Data      {self.settings.data_dir if self.settings.database_url is None else "PostgreSQL at DATABASE_URL"}
+
+  curl -N {url}/runs/stream -H 'content-type: application/json' -d '{{
+    "assistant_id": "{graph}", "stream_mode": "messages-tuple",
+    "input": {{"messages": [{{"role": "user", "content": "Hello, who are you?"}}]}}}}'
+"""
+
+
+async def _all_or_none(*work: Coroutine[Any, Any, Any]) -> list[Any]:
+    """Runs all of it at once and returns the results; the first failure cancels the rest and is raised."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each) for each in work]
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    return [task.result() for task in tasks]

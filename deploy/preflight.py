@@ -1,0 +1,119 @@
+"""Owns the checks before anything starts: a wrong set-up ends in one line, not in a half-started stack."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import ipaddress
+import os
+import socket
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from adapter.errors import ConfigError
+
+
+def refuse_public(host: str, *, allowed: bool) -> None:
+    """Refuses to listen beyond this machine: there is no authentication yet.
+
+    Raises:
+        ConfigError: the address is not a loopback address, and the operator did not insist.
+    """
+    if not allowed and not is_loopback(host):
+        raise ConfigError(
+            f"host {host} is reachable from other machines and there is no authentication yet; "
+            "listen on 127.0.0.1, or set TURNS_ALLOW_PUBLIC=1 behind a proxy that authenticates"
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Tells whether an address is this machine's alone; a name other than localhost counts as public."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def port_problem(host: str, port: int) -> str | None:
+    """Returns why the port cannot be listened on, or None when it can."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except (OSError, UnicodeError):
+        return f"{host} is not an address of this machine"
+    with contextlib.closing(socket.socket(family, kind, protocol)) as probe:
+        probe.setsockopt(
+            socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
+        )  # as servers do; TIME_WAIT is not "in use"
+        try:
+            probe.bind(address)
+        except OSError as exc:
+            if exc.errno == errno.EADDRINUSE:
+                return f"port {port} is in use"
+            return f"port {port} on {host}: {os.strerror(exc.errno or 0)}"
+    return None
+
+
+def require_port(host: str, port: int, flag: str) -> None:
+    """Checks that the port is free.
+
+    Raises:
+        ConfigError: it is not; the message names the flag that moves it.
+    """
+    if problem := port_problem(host, port):
+        raise ConfigError(f"{problem}; stop what uses it, or pass another {flag}")
+
+
+class DataDirLock:
+    """One supervisor a data directory. The kernel gives the lock back when the process ends, however it ends.
+
+    Raises:
+        ConfigError: another supervisor holds it, or the directory cannot be written.
+    """
+
+    def __init__(self, data_dir: Path) -> None:
+        self._data_dir = data_dir
+
+    def __enter__(self) -> Self:
+        path = self._data_dir / "lock"
+        try:
+            self._data_dir.mkdir(parents=True, exist_ok=True)
+            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as exc:
+            raise ConfigError(
+                f"data directory {self._data_dir}: {exc.strerror}; pass another --data-dir"
+            ) from None
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(self._fd, 32).decode(errors="replace").strip() or "unknown"
+            os.close(self._fd)
+            raise ConfigError(
+                f"another `turns dev` (pid {holder}) runs on {self._data_dir}; "
+                "stop it, or pass another --data-dir"
+            ) from None
+        os.ftruncate(self._fd, 0)
+        os.write(self._fd, f"{os.getpid()}\n".encode())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._fd)
+
+
+def holder_of(data_dir: Path) -> int | None:
+    """Returns the pid of the supervisor that runs on this data directory, or None."""
+    try:
+        with (data_dir / "lock").open("r", encoding="utf-8") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                text = file.read().strip()
+                return int(text) if text.isdecimal() else -1
+    except OSError:
+        pass
+    return None

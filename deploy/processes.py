@@ -1,0 +1,133 @@
+"""Owns what our own processes run: a worker, the API, a migration, a check of the project."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING, Any
+
+from adapter.errors import TurnsError
+from adapter.settings import Settings
+from deploy import logs
+from deploy.environment import Flags, join_local_stack, settings_for, with_database
+from deploy.parent import end_with_parent
+from deploy.preflight import refuse_public
+
+if TYPE_CHECKING:
+    from adapter.graphs import Project
+
+logger = logging.getLogger(__name__)
+
+
+def worker(flags: Flags, name: str) -> None:
+    """Runs one worker until SIGTERM or SIGINT; a second signal ends it at once.
+
+    Raises:
+        ConfigError: no PostgreSQL is there to use, or the project cannot be loaded.
+    """
+    end_with_parent()
+    logs.setup(name)
+    settings = join_local_stack(settings_for(flags))
+    from adapter.graphs import load_project
+
+    project = load_project(settings.config)
+    try:
+        asyncio.run(_work(settings, project))
+    except TurnsError:
+        raise
+    except Exception as exc:
+        logger.exception("the worker failed")
+        raise TurnsError(f"{name} failed: {exc}") from exc
+
+
+async def _work(settings: Settings, project: Project) -> None:
+    from activities import worker
+
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def stop_once() -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)  # the next one does what it does by default
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop_once)
+    await worker.run(settings, project, stop)
+
+
+def api(flags: Flags, *, allow_public: bool) -> None:
+    """Serves the API until SIGTERM or SIGINT.
+
+    Raises:
+        ConfigError: no PostgreSQL is there to use, or the address is public.
+    """
+    end_with_parent()
+    logs.setup("api")
+    settings = settings_for(flags)
+    refuse_public(settings.host, allowed=allow_public)
+    settings = join_local_stack(settings)
+    import uvicorn
+
+    uvicorn.run(
+        "deploy.processes:create_app",
+        factory=True,
+        host=settings.host,
+        port=settings.port,
+        workers=settings.api_workers,
+        loop="uvloop",
+        http="httptools",
+        access_log=False,
+        log_config=None,
+        timeout_graceful_shutdown=round(settings.shutdown_grace),
+    )
+
+
+def create_app() -> Any:
+    """Returns the API's application.
+
+    uvicorn calls this in each process it serves from. One that it spawned knows nothing of what `api` set up
+    beside the environment: neither the log lines nor whose death it must not survive.
+    """
+    end_with_parent()
+    logs.setup("api")
+    from api.app import create_app
+
+    return create_app()
+
+
+def migrate(flags: Flags) -> None:
+    """Brings the database to this version's schema.
+
+    Raises:
+        ConfigError: no PostgreSQL is there to use, or its schema is ahead of this version.
+        StoreUnavailable: PostgreSQL could not be reached.
+    """
+    end_with_parent()
+    settings = with_database(settings_for(flags, project_needed=False))
+    from adapter.store import schema
+
+    assert settings.database_url is not None
+    asyncio.run(schema.migrate(settings.database_url))
+
+
+def check_project(flags: Flags) -> None:
+    """Loads the project and writes its graphs' names to stdout, as JSON.
+
+    Raises:
+        ConfigError: it cannot be loaded.
+    """
+    end_with_parent()
+    settings = settings_for(flags)
+    # The graphs' modules may print while they are imported; stdout is for the answer alone.
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as answer, contextlib.redirect_stdout(sys.stderr):
+        os.dup2(2, 1)
+        from adapter.graphs import load_project
+
+        project = load_project(settings.config)
+        json.dump({"graphs": project.graph_ids}, answer)

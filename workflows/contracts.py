@@ -1,0 +1,199 @@
+"""Owns what crosses the boundary between workflow, activities and clients: frozen dataclasses of ids and small facts.
+
+No message, state or input is in any of them, so a turn's history has the same size whatever its conversation holds
+(I2). Field names are stored in histories: renaming one breaks runs in flight.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+TaskPath = tuple[str, ...]
+Options = dict[str, float | int | str]
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """How activities run when their node does not say otherwise.
+
+    Attributes:
+        hb: heartbeat timeout, seconds.
+        stc: start-to-close timeout, seconds.
+        attempts: attempts of an activity whose worker is lost.
+        parallel: activities one superstep is split into, at most.
+    """
+
+    hb: float = 30.0
+    stc: float = 86_400.0
+    attempts: int = 20
+    parallel: int = 100
+
+
+@dataclass(frozen=True)
+class Queued:
+    """A turn that waits for its run.
+
+    Attributes:
+        turn_id: the turn.
+        seq: its place in the thread's order of acceptance.
+    """
+
+    turn_id: str
+    seq: int
+
+
+@dataclass(frozen=True)
+class Submit:
+    """Argument of the `submit` update.
+
+    Attributes:
+        turn: the turn, whose row is stored.
+        cut_in: whether it stops the running turn instead of waiting for it.
+    """
+
+    turn: Queued
+    cut_in: bool = False
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """Result of the `submit` update.
+
+    Attributes:
+        ahead: turns that run before it.
+    """
+
+    ahead: int
+
+
+@dataclass(frozen=True)
+class Effect:
+    """An effect that wants to start.
+
+    Attributes:
+        id: LangGraph's task id.
+        node: the node's name, which is its activity's type.
+        within: task ids of the subgraph nodes around it, from the root down.
+        label: its place as a person reads it.
+        options: what its activity needs beyond the defaults: `hb`, `stc`, `attempts`, `queue`.
+    """
+
+    id: str
+    node: str
+    within: TaskPath = ()
+    label: str = ""
+    options: Options = field(default_factory=dict[str, float | int | str])
+
+    @property
+    def path(self) -> TaskPath:
+        """Task ids from the root down to the effect itself."""
+        return (*self.within, self.id)
+
+
+@dataclass(frozen=True)
+class Step:
+    """Argument of begin, of a node's activity and of advance.
+
+    Attributes:
+        allow: task ids of the effects to run.
+        branches: task-id paths the step is limited to; none is the whole graph.
+        held: tasks that stopped at an interrupt in this turn.
+    """
+
+    thread_id: str
+    turn_id: str
+    allow: tuple[str, ...] = ()
+    branches: tuple[TaskPath, ...] = ()
+    held: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """Result of a step.
+
+    Attributes:
+        frontier: effects that want to start next.
+        interrupted: tasks that stopped at an interrupt.
+        finished: whether the turn's final status is stored.
+    """
+
+    frontier: tuple[Effect, ...] = ()
+    interrupted: tuple[str, ...] = ()
+    finished: bool = False
+
+
+@dataclass(frozen=True)
+class Going:
+    """A turn whose run grew long and goes on in the next one.
+
+    Attributes:
+        turn: the turn.
+        last: what its last step found.
+        held: tasks that stopped at an interrupt.
+    """
+
+    turn: Queued
+    last: Stepped
+    held: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TurnInput:
+    """Argument of the turn workflow; `queue` is empty when the first turn comes with the starting update."""
+
+    thread_id: str
+    queue: tuple[Queued, ...] = ()
+    defaults: Defaults = field(default_factory=Defaults)
+    going: Going | None = None
+
+
+@dataclass(frozen=True)
+class Finish:
+    """Argument of the finish activity: stores that a turn was stopped."""
+
+    thread_id: str
+    turn_id: str
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Argument of the record_failure activity.
+
+    Attributes:
+        kind: the error type the workflow saw, for a failure that no attempt could store itself.
+        node: the node's label, or the activity's name.
+    """
+
+    thread_id: str
+    turn_id: str
+    kind: str
+    node: str
+
+
+@dataclass(frozen=True)
+class HandOver:
+    """Argument of the hand-over workflow: turns that wait while the run they waited for fails."""
+
+    thread_id: str
+    run_id: str
+    queue: tuple[Queued, ...]
+    defaults: Defaults
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Result of the `progress` query.
+
+    Attributes:
+        turn_id: the running turn, or None.
+        running: labels of effects under way.
+        done: labels of effects that are done, in the order they ended.
+        interrupted: how many tasks wait for an answer.
+        queue: turns that wait.
+    """
+
+    turn_id: str | None
+    running: tuple[str, ...] = ()
+    done: tuple[str, ...] = ()
+    interrupted: int = 0
+    queue: tuple[str, ...] = ()

@@ -1,0 +1,306 @@
+"""Owns the turn workflow: one run a turn, keyed by its thread; it holds ids and decides what runs next.
+
+It imports neither LangGraph nor the database, so no change of a graph can break its replay (I1).
+Next: `activities/step.py` runs what is scheduled here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, ApplicationError, CancelledError, is_cancelled_exception
+from temporalio.workflow import ParentClosePolicy
+
+from workflows import names
+from workflows.contracts import (
+    Effect,
+    Failure,
+    Finish,
+    Going,
+    HandOver,
+    Progress,
+    Queued,
+    Step,
+    Stepped,
+    Submit,
+    Submitted,
+    TaskPath,
+    TurnInput,
+)
+from workflows.policy import activity_options, bookkeeping_options
+
+
+@workflow.defn(name=names.TURN_WORKFLOW)
+class TurnWorkflow:
+    """One run carries one turn; turns that arrive meanwhile wait in its queue and become the next runs."""
+
+    @workflow.init
+    def __init__(self, start: TurnInput) -> None:
+        self._start = start
+        self._queue: list[Queued] = sorted(start.queue, key=lambda t: t.seq)
+        self._turn: Queued | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._stopping = False
+        self._running: dict[str, str] = {}
+        self._done: list[str] = []
+        self._held: set[str] = set(start.going.held) if start.going else set()
+        self._going: Going | None = start.going
+        self._begun = start.going is not None
+
+    # ------------------------------------------------------------ what clients may say
+
+    @workflow.update(name=names.SUBMIT)
+    def submit(self, request: Submit) -> Submitted:
+        """Takes a turn; a turn that is known already changes nothing."""
+        known = {t.turn_id for t in self._queue}
+        if self._turn is not None:
+            known.add(self._turn.turn_id)
+        if request.turn.turn_id not in known:
+            self._queue.append(request.turn)
+            # The rows say in which order the turns were accepted; the updates may come in another.
+            self._queue.sort(key=lambda t: t.seq)
+        if request.cut_in and self._turn is not None and self._turn.turn_id != request.turn.turn_id:
+            self._stop()
+        ids = [t.turn_id for t in self._queue]
+        ahead = ids.index(request.turn.turn_id) if request.turn.turn_id in ids else 0
+        return Submitted(ahead + (self._turn is not None))
+
+    @workflow.signal(name=names.CANCEL)
+    def cancel(self, turn_id: str) -> None:
+        """Stops the turn if it is the running one; a turn that waits is stopped by its row."""
+        if self._turn is not None and self._turn.turn_id == turn_id:
+            self._stop()
+
+    @workflow.query(name=names.PROGRESS)
+    def progress(self) -> Progress:
+        """Tells what runs, what is done and what waits."""
+        return Progress(
+            turn_id=self._turn.turn_id if self._turn else None,
+            running=tuple(self._running.values()),
+            done=tuple(self._done),
+            interrupted=len(self._held),
+            queue=tuple(t.turn_id for t in self._queue),
+        )
+
+    def _stop(self) -> None:
+        self._stopping = True
+        if self._task is not None:
+            self._task.cancel()
+
+    # ------------------------------------------------------------ one turn
+
+    @workflow.run
+    async def run(self, start: TurnInput) -> str:
+        """Runs the first turn of the queue, then continues as new with the rest."""
+        await workflow.wait_condition(lambda: bool(self._queue or self._going))
+        turn = self._turn = self._going.turn if self._going else self._queue.pop(0)
+        ended = await self._run_until_it_ends(turn)
+        self._turn = None
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        if self._queue or self._going:
+            workflow.continue_as_new(
+                TurnInput(start.thread_id, tuple(self._queue), start.defaults, self._going),
+            )
+        return ended
+
+    async def _run_until_it_ends(self, turn: Queued) -> str:
+        while True:
+            failed: ActivityError | None = None
+            try:
+                self._task = asyncio.create_task(self._steps(turn))
+                if self._stopping:
+                    self._task.cancel()
+                await self._task
+                return "finished"
+            except BaseException as exc:
+                if is_cancelled_exception(exc) or isinstance(exc, asyncio.CancelledError):
+                    await self._finish_stopped(turn)
+                    return "stopped"
+                if not isinstance(exc, ActivityError):
+                    raise
+                failed = exc
+            finally:
+                self._task = None
+                self._running.clear()
+            await self._fail_unless_reset(turn, failed)
+            # This run was made by Reset: the failure belongs to the run before, so the failed node is tried again.
+
+    async def _finish_stopped(self, turn: Queued) -> None:
+        await workflow.execute_activity(
+            names.FINISH,
+            Finish(self._start.thread_id, turn.turn_id),
+            summary="stopped",
+            **bookkeeping_options(),
+        )
+
+    async def _fail_unless_reset(self, turn: Queued, failed: ActivityError) -> None:
+        kind, node = _cause(failed), failed.activity_type
+        failed_run = await workflow.execute_activity(
+            names.RECORD_FAILURE,
+            Failure(self._start.thread_id, turn.turn_id, kind, node),
+            result_type=str,
+            summary=f"{node}: {kind}",
+            **bookkeeping_options(),
+        )
+        if failed_run != workflow.info().run_id:
+            return
+        self._turn = None
+        await self._hand_over()
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        raise ApplicationError(f"{node} failed: {kind}", type=names.TURN_FAILED, non_retryable=True)
+
+    async def _hand_over(self) -> None:
+        """Passes the queue on: this run must end as Failed, and a failed run cannot continue as new."""
+        part = 0
+        while self._queue:
+            queue, self._queue = tuple(self._queue), []
+            info = workflow.info()
+            await workflow.start_child_workflow(
+                names.HANDOVER_WORKFLOW,
+                HandOver(self._start.thread_id, info.run_id, queue, self._start.defaults),
+                id=f"hand-over/{info.run_id}/{part}",
+                parent_close_policy=ParentClosePolicy.ABANDON,
+            )
+            part += 1
+
+    # ------------------------------------------------------------ steps
+
+    async def _steps(self, turn: Queued) -> None:
+        if self._going is not None:
+            last, self._going = self._going.last, None
+        else:
+            name = names.ADVANCE if self._begun else names.BEGIN
+            step = Step(self._start.thread_id, turn.turn_id, held=tuple(sorted(self._held)))
+            last = await self._execute(name, name.partition(":")[2], step)
+            self._begun = True
+        if not last.finished:
+            await self._drive(turn, last, ())
+
+    async def _drive(self, turn: Queued, last: Stepped, branch: TaskPath) -> None:
+        """Runs what is in `branch` until nothing more wants to start there (I6).
+
+        One effect goes on by itself to the next frontier. Several part into branches, each of which goes on
+        until it has nothing more to run; then one `advance` finds all their writes.
+        """
+        limits = (branch,) if branch else ()
+        while True:
+            self._held.update(last.interrupted)
+            frontier = [e for e in last.frontier if e.id not in self._held]
+            if not frontier:
+                return
+            if not branch and workflow.info().is_continue_as_new_suggested():
+                self._going = Going(turn, last, tuple(sorted(self._held)))
+                return
+            if len(frontier) == 1:
+                last = await self._step(turn, frontier, limits)
+                continue
+            level = _common(frontier)
+            parts: dict[str, list[Effect]] = {}
+            for effect in frontier:
+                parts.setdefault(effect.path[level], []).append(effect)
+            await _all([self._part(turn, part) for part in _chunks(level, list(parts.values()), self._limit)])
+            last = await self._execute(
+                names.ADVANCE,
+                "advance",
+                Step(self._start.thread_id, turn.turn_id, (), limits, tuple(sorted(self._held))),
+            )
+
+    @property
+    def _limit(self) -> int:
+        return self._start.defaults.parallel
+
+    async def _part(self, turn: Queued, part: tuple[int, list[list[Effect]]]) -> None:
+        level, groups = part
+        if len(groups) > 1:  # a chunk of a wide fan-out: plain effects of one node
+            effects = [e for group in groups for e in group]
+            last = await self._step(turn, effects, tuple(e.path for e in effects))
+            self._held.update(last.interrupted)
+            return
+        effects = groups[0]
+        await self._drive(turn, Stepped(tuple(effects)), effects[0].path[: level + 1])
+
+    async def _step(self, turn: Queued, effects: Sequence[Effect], limits: tuple[TaskPath, ...]) -> Stepped:
+        step = Step(
+            self._start.thread_id,
+            turn.turn_id,
+            tuple(e.id for e in effects),
+            limits,
+            tuple(sorted(self._held)),
+        )
+        one = effects[0]
+        label = one.label if len(effects) == 1 else f"{one.label} and {len(effects) - 1} more"
+        self._running[one.id] = label
+        self._show()
+        try:
+            return await self._execute(one.node, label, step, one)
+        finally:
+            self._running.pop(one.id, None)
+            self._done.append(label)
+            self._show()
+
+    async def _execute(self, name: str, summary: str, step: Step, effect: Effect | None = None) -> Stepped:
+        return await workflow.execute_activity(
+            name,
+            step,
+            result_type=Stepped,
+            summary=summary,
+            **activity_options(self._start.defaults, effect.options if effect else None),
+        )
+
+    def _show(self) -> None:
+        running = ", ".join(self._running.values()) or "—"
+        workflow.set_current_details(
+            f"**running**: {running}\n\n**done**: {len(self._done)}\n\n**queued**: {len(self._queue)}"
+        )
+
+
+def _cause(failed: ActivityError) -> str:
+    cause = failed.cause
+    if isinstance(cause, ApplicationError):
+        return cause.type or "error"
+    return type(cause).__name__ if cause is not None else "error"
+
+
+def _common(frontier: Sequence[Effect]) -> int:
+    """Returns how many leading task ids all paths share."""
+    paths = [e.path for e in frontier]
+    level = 0
+    while all(len(p) > level + 1 and p[level] == paths[0][level] for p in paths):
+        level += 1
+    return level
+
+
+def _chunks(level: int, groups: list[list[Effect]], limit: int) -> list[tuple[int, list[list[Effect]]]]:
+    """Puts plain effects of one node together when there are more groups than `limit`."""
+    if len(groups) <= limit:
+        return [(level, [group]) for group in groups]
+    size = -(-len(groups) // limit)
+    chunks: list[tuple[int, list[list[Effect]]]] = []
+    plain: dict[str, list[list[Effect]]] = {}
+    for group in groups:
+        effect = group[0]
+        if len(group) == 1 and len(effect.path) == level + 1:
+            plain.setdefault(effect.node, []).append(group)
+        else:
+            chunks.append((level, [group]))
+    for same in plain.values():
+        chunks.extend((level, same[i : i + size]) for i in range(0, len(same), size))
+    return chunks
+
+
+async def _all(branches: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Waits for all; when one fails the others are cancelled and waited for, as LangGraph does with siblings."""
+    tasks = [asyncio.create_task(branch) for branch in branches]
+    try:
+        await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+
+
+__all__ = ["CancelledError", "TurnWorkflow"]
