@@ -135,8 +135,7 @@ class Child:
         if process is None or process.returncode is not None:
             return
         if self.command.kill_signal is signal.SIGKILL:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            _kill_group(process.pid)
         else:
             _send(process.pid, self.command.kill_signal)
 
@@ -162,6 +161,7 @@ class Child:
         try:
             process = await self._spawn()
             self._last_exit = await process.wait()
+            _kill_group(process.pid)  # what it started and left behind, uvicorn's own processes with the port
             return self._last_exit
         finally:
             if self._lifeline is not None:
@@ -217,6 +217,11 @@ def _group_of(user: str | None) -> int | None:
 def _send(pid: int, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)
+
+
+def _kill_group(leader: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS: EPERM for a group of zombies
+        os.killpg(leader, signal.SIGKILL)
 
 
 def _ending(code: int | None) -> str:

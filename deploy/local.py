@@ -28,6 +28,8 @@ from deploy.temporal import DevServer, connect, profile
 
 logger = logging.getLogger(__name__)
 
+KILLED: Final = 130
+"""Exit code after the second Ctrl-C."""
 STARTS_WITHIN: Final = 60.0
 """Seconds one part may take until it answers. The slowest seen: PostgreSQL's recovery after a crash."""
 SPARE_CONNECTIONS: Final = 20
@@ -60,7 +62,7 @@ async def dev(flags: Flags, *, allow_public: bool) -> int:
             stopping.cancel()
             await asyncio.gather(up, stopping, return_exceptions=True)
             await stack.down()
-    return 0
+    return KILLED if stack.killed else 0
 
 
 def _listen_for_signals(stack: LocalStack) -> asyncio.Event:
@@ -85,6 +87,7 @@ class LocalStack:
 
     def __init__(self, settings: Settings, *, allow_public: bool) -> None:
         self.settings = settings
+        self.killed = False
         self._profile = profile()
         self._environment = {**os.environ, **exported(settings), "TURNS_ALLOW_PUBLIC": str(int(allow_public))}
         # In the order they come up; they go down the other way round.
@@ -104,8 +107,10 @@ class LocalStack:
     async def up(self) -> list[str]:
         """Starts everything and returns the names of the project's graphs once all of it answers."""
         graphs = await graphs_of_project(self._environment)
-        client, _ = await _all_or_none(self._temporal(), self._database())
-        await self._processes(client)
+        # A configured server that is not there is found out before ours are started.
+        configured = await connect(self._profile.address, self._profile) if self._profile.address else None
+        started, _ = await _all_or_none(self._temporal(configured), self._database())
+        await self._processes(started)
         return graphs
 
     async def down(self) -> None:
@@ -115,6 +120,7 @@ class LocalStack:
 
     def kill(self) -> None:
         """Ends everything at once."""
+        self.killed = True
         for children in self._children.values():
             for child in children:
                 child.kill()
@@ -131,10 +137,9 @@ class LocalStack:
             self._environment["DATABASE_URL"] = postgres.url
         await run_once("the migration", "migrate", environment=self._environment)
 
-    async def _temporal(self) -> Client:
-        address = self._profile.address
-        if address:
-            return await connect(address, self._profile)
+    async def _temporal(self, configured: Client | None) -> Client:
+        if configured is not None:
+            return configured
         server = DevServer(self.settings, self._profile)
         await self._start("temporal", server.command(), server)
         self._environment.update(server.environment())

@@ -11,7 +11,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
-from adapter.errors import TurnsError
+from adapter.errors import ConfigError, StoreUnavailable, TurnsError
 from adapter.settings import Settings
 from deploy import logs
 from deploy.environment import Flags, join_local_stack, settings_for, with_database
@@ -106,14 +106,16 @@ def migrate(flags: Flags) -> None:
 
     Raises:
         ConfigError: no PostgreSQL is there to use, or its schema is ahead of this version.
-        StoreUnavailable: PostgreSQL could not be reached.
     """
     end_with_parent()
     settings = with_database(settings_for(flags, project_needed=False))
     from adapter.store import schema
 
     assert settings.database_url is not None
-    asyncio.run(schema.migrate(settings.database_url))
+    try:
+        asyncio.run(schema.migrate(settings.database_url))
+    except StoreUnavailable as exc:
+        raise ConfigError(f"{exc}; start it, or correct DATABASE_URL") from None
 
 
 def check_project(flags: Flags) -> None:
