@@ -20,6 +20,8 @@ from langgraph._internal._constants import (
     CONFIG_KEY_RUNTIME,
     CONFIG_KEY_STREAM,
     CONFIG_KEY_TASK_ID,
+    ERROR,
+    ERROR_SOURCE_NODE,
     INTERRUPT,
     NULL_TASK_ID,
     PUSH,
@@ -224,6 +226,28 @@ def open_tasks(pending_writes: Sequence[PendingWrite] | None) -> dict[str, OpenT
         task_id: OpenTask(bool(status.output), status.error is not None, status.pending_interrupts)
         for task_id, status in read_task_statuses(pending_writes or []).items()
     }
+
+
+def handled_error(writes: Sequence[tuple[str, Any]]) -> BaseException | None:
+    """Returns the exception that these writes hand to an error handler, if they do."""
+    if not any(channel == ERROR_SOURCE_NODE for channel, _ in writes):
+        return None
+    return next((v for channel, v in writes if channel == ERROR and isinstance(v, BaseException)), None)
+
+
+def tasks_with_handled_errors(pending_writes: Sequence[PendingWrite] | None) -> list[str]:
+    """Returns the tasks whose error waits for, or went to, an error handler."""
+    return [task_id for task_id, channel, _ in pending_writes or [] if channel == ERROR_SOURCE_NODE]
+
+
+def with_errors(
+    pending_writes: Sequence[PendingWrite] | None, errors: Mapping[str, BaseException]
+) -> list[PendingWrite]:
+    """Returns the writes with these tasks' errors put back as exceptions."""
+    return [
+        (task_id, channel, errors[task_id] if channel == ERROR and task_id in errors else value)
+        for task_id, channel, value in pending_writes or []
+    ]
 
 
 class MessagesTap(StreamMessagesHandler):

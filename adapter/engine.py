@@ -144,6 +144,7 @@ class Engine:
 
     async def _enter(self, turn: TurnRow, entry: Entry, writer: FencedWriter) -> Outcome:
         async with self._project.graph(turn.graph_id, _base_config(turn)) as graph:
+            shown = await self._announce(turn, entry, writer)
             plan = await self._plan(graph, turn, entry)
             saver = FencedSaver(
                 self._pool,
@@ -158,8 +159,6 @@ class Engine:
                         conn, turn, origin=plan.origin, resume=plan.resume, stop=plan.stop
                     )
                 )
-                if entry.attempt == 1:
-                    writer.emit(Event("metadata", dumps({"run_id": turn.turn_id, "attempt": 1})), urgent=True)
             elif turn.status == "error":
                 await writer.write(lambda conn: turns.revive(conn, turn))
             gate = Gate(
@@ -174,17 +173,25 @@ class Engine:
                 heartbeat=entry.heartbeat,
             )
             asked = _asked(turn)
-            shown: frozenset[tuple[str, str | None]] = frozenset()
-            if entry.first and entry.attempt > 1:
-                rows = await fetch_all(self._pool, "shown_keys", turn_id=turn.turn_id)
-                shown = frozenset((row["event"], row["key"]) for row in rows)
-                if not any(event == "metadata" for event, _ in shown):
-                    writer.emit(Event("metadata", dumps({"run_id": turn.turn_id, "attempt": 1})), urgent=True)
             tap = Tap(writer, saver, gate, asked, first=entry.first, shown=shown)
             seen = await self._seen_messages(turn, entry, asked)
             await self._stream(graph, turn, plan, writer, saver, gate, tap, asked, seen)
             writer.raise_error()
+            if gate.out_of_steps:
+                raise GraphRecursionError(recursion_message())
             return await self._conclude(turn, entry, writer, saver, gate, tap)
+
+    async def _announce(
+        self, turn: TurnRow, entry: Entry, writer: FencedWriter
+    ) -> frozenset[tuple[str, str | None]]:
+        """Emits the first event of a turn; returns what an earlier attempt of its begin has shown."""
+        if not entry.first:
+            return frozenset()
+        rows = await fetch_all(self._pool, "shown_keys", turn_id=turn.turn_id) if entry.attempt > 1 else []
+        shown = frozenset((row["event"], row["key"]) for row in rows)
+        if ("metadata", None) not in shown:
+            writer.emit(Event("metadata", dumps({"run_id": turn.turn_id, "attempt": 1})), urgent=True)
+        return shown
 
     async def _stream(
         self,

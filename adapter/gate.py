@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from langchain_core.runnables import Runnable, RunnableConfig
-from langgraph.errors import GraphBubbleUp, GraphInterrupt, GraphRecursionError
+from langgraph.errors import GraphBubbleUp, GraphInterrupt
 from langgraph.runtime import Runtime
 from langgraph.types import Interrupt, RetryPolicy
 
@@ -136,6 +136,7 @@ class Gate:
     frontier: dict[str, FrontierEntry] = field(default_factory=dict[str, FrontierEntry])
     interrupted: set[str] = field(default_factory=set[str])
     entered_before: dict[str, bool] = field(default_factory=dict[str, bool])
+    out_of_steps: bool = False
     raised_again: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     def admit(self, task: TaskFacts) -> bool:
@@ -144,7 +145,6 @@ class Gate:
         Raises:
             Suspended: it lies outside.
             GraphInterrupt: it stopped at this interrupt earlier in the turn.
-            GraphRecursionError: the turn's budget of supersteps is used up.
         """
         path = (*(t.task_id for t in _PATH.get()), task.task_id)
         inside = any(path[: len(branch)] == branch for branch in self.branches)
@@ -157,7 +157,9 @@ class Gate:
             self.interrupted.add(task.task_id)
             raise GraphInterrupt(interrupts)
         if not task.parent_ns and task.step > self.stop:
-            raise GraphRecursionError(recursion_message())
+            # A re-entered loop cannot be asked for less than one superstep; what it starts beyond is not run.
+            self.out_of_steps = True
+            raise Suspended(task.node)
         return inside
 
     def enter(self, ns: str, path: tuple[str, ...]) -> None:

@@ -25,6 +25,7 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
 from adapter import _pregel
 from adapter._pregel import OpenTask
+from adapter.store import node_errors
 from adapter.store.pool import Connection, Pool, store_errors
 from adapter.writer import FencedWriter
 
@@ -69,6 +70,7 @@ class FencedSaver(BaseCheckpointSaver[str]):
     ) -> None:
         self._reader = AsyncPostgresSaver(cast("Any", pool))
         super().__init__(serde=self._reader.serde)
+        self._pool = pool
         self._writer = writer
         self._origin = origin
         self._hide = hide
@@ -153,6 +155,9 @@ class FencedSaver(BaseCheckpointSaver[str]):
         if found is None:
             return None
         self._remember(found, addressed=addressed)
+        if failed := _pregel.tasks_with_handled_errors(found.pending_writes):
+            errors = await node_errors.load(self._pool, str(conf["thread_id"]), failed)
+            found = found._replace(pending_writes=_pregel.with_errors(found.pending_writes, errors))
         if self._hide is not None and ns == self._hide[0]:
             shown = {*self._hide[1], _pregel.NULL_TASK}
             return found._replace(pending_writes=[w for w in found.pending_writes or [] if w[0] in shown])
@@ -232,9 +237,15 @@ class FencedSaver(BaseCheckpointSaver[str]):
         async def run(saver: AsyncPostgresSaver) -> None:
             await saver.aput_writes(config, writes, task_id, task_path)
 
-        await self._write(run, ("task", task_id))
+        handled = _pregel.handled_error(writes)
+        await self._write(run, ("task", task_id), error=(task_id, handled) if handled else None)
 
-    async def _write(self, run: Callable[[AsyncPostgresSaver], Any], provides: tuple[str, ...]) -> None:
+    async def _write(
+        self,
+        run: Callable[[AsyncPostgresSaver], Any],
+        provides: tuple[str, ...],
+        error: tuple[str, BaseException] | None = None,
+    ) -> None:
         if self._writer is None:
             raise RuntimeError("this saver only reads")
         first, self._first_write = self._first_write, None
@@ -243,6 +254,8 @@ class FencedSaver(BaseCheckpointSaver[str]):
             if first is not None:
                 await first(conn)
             await run(AsyncPostgresSaver(cast("Any", conn), serde=self.serde))
+            if error is not None:
+                await node_errors.store(conn, self._thread_id(), *error)
 
         await self._writer.write(operation, provides=provides)
 

@@ -96,6 +96,7 @@ class Tap:
         self._loops: dict[Namespace, _Loop] = {}
         self._partial: dict[str, BaseMessageChunk] = {}
         self._announced: set[str] = set()
+        self._beyond = False
         self._event_loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self.stopped_at_interrupt = False
@@ -188,6 +189,10 @@ class Tap:
     def _seen_before(self, ns: Namespace, loop: _Loop, mode: str, payload: Any) -> bool:
         if self._raised_again(ns, mode, payload):
             return True
+        if not ns and mode == "checkpoints":
+            self._beyond = payload["metadata"]["step"] + 1 > self._gate.stop
+        if not ns and mode == "tasks" and self._beyond and "result" not in payload:
+            return True  # tasks that the turn's budget does not allow any more
         if not loop.entered_before or loop.stage == "open":
             return False
         if mode == "values":

@@ -256,6 +256,22 @@ WHERE key = %(key)s AND state = 'started'
 SELECT key, turn_id, name, node, mode, state, attempts, error, started_at, updated_at
 FROM turns.effect WHERE thread_id = %(thread_id)s ORDER BY started_at, key
 
+-- ---------------------------------------------------------------- node errors
+
+-- name: store_node_error
+INSERT INTO turns.node_error (thread_id, task_id, module, qualname, kind, arguments)
+VALUES (%(thread_id)s, %(task_id)s, %(module)s, %(qualname)s, %(kind)s, %(arguments)s)
+ON CONFLICT (thread_id, task_id) DO UPDATE SET module = excluded.module, qualname = excluded.qualname,
+    kind = excluded.kind, arguments = excluded.arguments
+
+-- name: load_node_errors
+SELECT task_id, module, qualname, kind, arguments FROM turns.node_error
+WHERE thread_id = %(thread_id)s AND task_id = ANY (%(task_ids)s)
+
+-- name: drop_node_errors
+-- Handled and behind: a turn that begins anew needs none of the turns before.
+DELETE FROM turns.node_error WHERE thread_id = %(thread_id)s
+
 -- ---------------------------------------------------------------- checkpoints
 
 -- name: head_lineage

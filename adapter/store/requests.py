@@ -20,9 +20,7 @@ from adapter.errors import Conflict, NotFound
 from adapter.store.pool import Pool, execute, fetch_all, fetch_one, store_errors
 from adapter.store.sql import query
 
-BUSY = (
-    "Thread is already running a task. Wait for it to finish or choose a different multitask strategy."
-)
+BUSY = "Thread is already running a task. Wait for it to finish or choose a different multitask strategy."
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +107,7 @@ async def record_turn(pool: Pool, new: NewTurn) -> Recorded:
             return Recorded(row, new=True)
         row = await (await conn.execute(query("get_turn"), {"turn_id": turn_id})).fetchone()
         if row is None:
-            thread = await (
-                await conn.execute(query("get_thread"), {"thread_id": new.thread_id})
-            ).fetchone()
+            thread = await (await conn.execute(query("get_thread"), {"thread_id": new.thread_id})).fetchone()
             if thread is None:
                 raise NotFound(f"Thread with ID {new.thread_id} not found")
             raise Conflict(BUSY)
@@ -169,9 +165,7 @@ async def update_thread(pool: Pool, thread_id: str, metadata: Mapping[str, Any])
     Raises:
         NotFound: it does not exist.
     """
-    row = await fetch_one(
-        pool, "update_thread_metadata", thread_id=thread_id, metadata=Jsonb(dict(metadata))
-    )
+    row = await fetch_one(pool, "update_thread_metadata", thread_id=thread_id, metadata=Jsonb(dict(metadata)))
     if row is None:
         raise NotFound(f"Thread with ID {thread_id} not found")
     return row
@@ -193,9 +187,7 @@ async def list_turns(
     pool: Pool, thread_id: str, *, status: str | None, limit: int, offset: int
 ) -> list[DictRow]:
     """Returns a thread's turns, the newest first."""
-    return await fetch_all(
-        pool, "list_turns", thread_id=thread_id, status=status, limit=limit, offset=offset
-    )
+    return await fetch_all(pool, "list_turns", thread_id=thread_id, status=status, limit=limit, offset=offset)
 
 
 async def cancel_pending(pool: Pool, turn_id: str) -> bool:

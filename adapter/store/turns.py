@@ -97,6 +97,8 @@ async def start(
         },
     )
     await conn.execute(query("set_thread_origin"), {"thread_id": turn.thread_id, "origin": origin})
+    if origin == turn.turn_id:
+        await conn.execute(query("drop_node_errors"), {"thread_id": turn.thread_id})
 
 
 async def revive(conn: Connection, turn: TurnRow) -> None:

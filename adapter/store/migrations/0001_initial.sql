@@ -84,6 +84,18 @@ CREATE TABLE turns.effect (
 );
 CREATE INDEX effect_thread ON turns.effect (thread_id, started_at);
 
+-- What a node with an error handler raised. LangGraph's serializer keeps an exception's repr only; the handler may
+-- run in another process and must still see the exception.
+CREATE TABLE turns.node_error (
+    thread_id uuid NOT NULL REFERENCES turns.thread ON DELETE CASCADE,
+    task_id   text NOT NULL,
+    module    text NOT NULL,
+    qualname  text NOT NULL,
+    kind      text NOT NULL,
+    arguments bytea NOT NULL,
+    PRIMARY KEY (thread_id, task_id)
+);
+
 -- Refuses a transaction whose attempt is no longer the newest claim of its scope, or of a scope around it (I5).
 -- FOR SHARE: a newer claim, which updates the row, waits until this transaction ended, so nothing that was
 -- checked here can become stale before it is committed.

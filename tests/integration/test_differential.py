@@ -1,0 +1,184 @@
+"""A durable turn equals a plain LangGraph run: same state, same node calls, same stream (order in a superstep aside)."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, cast
+
+import orjson
+import pytest
+import pytest_asyncio
+from langgraph.checkpoint.memory import InMemorySaver
+
+from adapter._pregel import copy_graph
+from adapter.engine import _command  # pyright: ignore[reportPrivateUsage]
+from adapter.wire import dumps, error_json
+from tests.graphs.calls import CALLS
+from tests.graphs.shapes import SHAPES, Shape
+from tests.servers import Postgres
+from tests.stack import Stack, stack
+
+MODES = ["values", "updates", "tasks", "messages-tuple", "custom", "checkpoints", "debug"]
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_HEX = re.compile(r'"[0-9a-f]{32}"')
+# What names one run rather than what happened in it.
+_DROPPED = {
+    "metadata",
+    "config",
+    "parent_config",
+    "timestamp",
+    "checkpoint",
+    "parent_checkpoint",
+    "usage_metadata",
+}
+
+Happened = list[tuple[str, str]]
+
+
+@pytest_asyncio.fixture(scope="module")
+async def shapes_stack(postgres: Postgres, temporal: str) -> AsyncIterator[Stack]:
+    graphs = {shape.name: shape.make() for shape in SHAPES}
+    async with stack(postgres.clone(), temporal, graphs) as running:
+        yield running
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda s: s.name)
+async def test_turns_equal_plain_runs(shape: Shape, shapes_stack: Stack) -> None:
+    plain = copy_graph(shape.make(), checkpointer=InMemorySaver())
+    plain_thread = {"configurable": {"thread_id": str(uuid.uuid4())}}
+    thread = str(uuid.uuid4())
+    for number, turn in enumerate(shape.turns):
+        where = f"{shape.name}, turn {number + 1}"
+
+        CALLS.clear()
+        expected = await _plain(plain, plain_thread, turn)
+        expected_calls = Counter(CALLS)
+        expected_state = await plain.aget_state(plain_thread, subgraphs=True)
+
+        CALLS.clear()
+        before = await shapes_stack.state(shape.name, thread)
+        history = (
+            [c async for c in _history(shapes_stack, shape.name, thread)] if "checkpoint" in turn else []
+        )
+        row = await shapes_stack.turn(
+            shape.name,
+            thread=thread,
+            stream_mode=MODES,
+            stream_subgraphs=True,
+            **_request(turn, before, history),
+        )
+        events = await shapes_stack.events(str(row["turn_id"]))
+        assert events[0][0] == "metadata", where
+        happened = [(name, _normal(data)) for name, data in events[1:]]
+        state = await shapes_stack.state(shape.name, thread)
+
+        assert Counter(CALLS) == expected_calls, where
+        assert _state(state) == _state(expected_state), where
+        assert row["status"] == ("error" if expected[-1:] and expected[-1][0] == "error" else "success"), (
+            where
+        )
+        assert _ordered(happened) == _ordered(expected), where
+        _same_events(happened, expected, where)
+
+
+def _same_events(happened: Happened, expected: Happened, where: str) -> None:
+    got, wanted = (
+        Counter((_UUID.sub("U", name), data) for name, data in events) for events in (happened, expected)
+    )
+    report = "\n".join(
+        [f"+ {e}" for e in (got - wanted).elements()] + [f"- {e}" for e in (wanted - got).elements()]
+    )
+    assert got == wanted, f"{where}\n{report}"
+
+
+def _ordered(events: Happened) -> Counter[tuple[str, tuple[str, ...]]]:
+    """The states that each graph went through, in order."""
+    found: dict[str, list[str]] = {}
+    for name, data in events:
+        if name.startswith("values") and "__interrupt__" not in data:
+            found.setdefault(name, []).append(data)
+    return Counter((_UUID.sub("U", name), tuple(states)) for name, states in found.items())
+
+
+def _request(turn: Mapping[str, Any], snapshot: Any, history: list[Any]) -> dict[str, Any]:
+    request = dict(turn)
+    if callable(request.get("resume")):
+        request["command"] = {"resume": request.pop("resume")(_pending(snapshot))}
+    if callable(request.get("checkpoint")):
+        request["checkpoint"] = dict(request.pop("checkpoint")(history).config["configurable"])
+    return request
+
+
+def _pending(snapshot: Any) -> dict[Any, str]:
+    return {interrupt.value: interrupt.id for interrupt in snapshot.interrupts}
+
+
+async def _history(running: Stack, graph: str, thread: str) -> Any:
+    from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+
+    async with running.project.plain(graph) as plain:
+        reading = copy_graph(plain, checkpointer=AsyncPostgresSaver(cast("Any", running.pool)))
+        async for snapshot in reading.aget_state_history({"configurable": {"thread_id": thread}}):
+            yield snapshot
+
+
+async def _plain(graph: Any, config: dict[str, Any], turn: Mapping[str, Any]) -> Happened:
+    snapshot = await graph.aget_state(config)
+    history = [s async for s in graph.aget_state_history(config)] if "checkpoint" in turn else []
+    request = _request(turn, snapshot, history)
+    given = _command(request["command"]) if request.get("command") else request.get("input")
+    run: dict[str, Any] = {**config, **request.get("config", {})}
+    if "checkpoint" in request:
+        run["configurable"] = {**run["configurable"], "checkpoint_id": request["checkpoint"]["checkpoint_id"]}
+    happened: Happened = []
+    modes = ["messages" if mode == "messages-tuple" else mode for mode in MODES]
+    try:
+        async for ns, mode, payload in graph.astream(
+            given,
+            run,
+            stream_mode=modes,
+            subgraphs=True,
+            interrupt_before=request.get("interrupt_before"),
+        ):
+            happened.append(("|".join((mode, *ns)), _normal(orjson.loads(dumps(payload)))))
+    except Exception as exc:
+        happened.append(("error", _normal(error_json(exc))))
+    return happened
+
+
+def _normal(value: Any) -> str:
+    text = dumps(_strip(value))
+    text = _UUID.sub("U", text)
+    text = re.sub(r"Recursion limit .*? key\.[^\"]*", "Recursion limit", text)
+    return re.sub(r"lc_run--U(-\d+)?", "lc_run", _HEX.sub('"H"', text))
+
+
+def _strip(value: Any) -> Any:
+    if isinstance(value, dict):
+        named = cast("dict[str, Any]", value)
+        return {k: _strip(v) for k, v in sorted(named.items()) if k not in _DROPPED}
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        if len(items) == 2 and isinstance(items[1], dict) and "langgraph_node" in items[1]:
+            return [_strip(items[0]), cast("dict[str, Any]", items[1])["langgraph_node"]]
+        return [_strip(v) for v in items]
+    return value
+
+
+def _state(snapshot: Any) -> Any:
+    return {
+        "values": _normal(orjson.loads(dumps(snapshot.values))),
+        "next": sorted(snapshot.next),
+        "interrupts": sorted(_normal(orjson.loads(dumps(i.value))) for i in snapshot.interrupts),
+        "step": snapshot.metadata and snapshot.metadata["step"],
+        "tasks": sorted(
+            (
+                (t.name, repr(t.error), _state(t.state) if hasattr(t.state, "values") else None)
+                for t in snapshot.tasks
+            ),
+            key=repr,
+        ),
+    }
