@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from collections.abc import Sequence
 from typing import Final, NoReturn
 
@@ -30,11 +31,17 @@ def cli() -> None:
 @allow_public
 def dev(*, allow_public: bool, **flags: str | None) -> int:
     """Run the whole stack on this machine: PostgreSQL, Temporal, workers, API."""
+    began = time.monotonic()
     from deploy import logs
+    from deploy.environment import settings_for
+    from deploy.preflight import refuse_public
+
+    settings = settings_for(flags)
+    refuse_public(settings.host, allowed=allow_public)
     from deploy.local import dev as run
 
     logs.setup("turns")
-    return asyncio.run(run(flags, allow_public=allow_public))
+    return asyncio.run(run(settings, allow_public=allow_public, began=began))
 
 
 @cli.command()

@@ -96,7 +96,9 @@ def project_variables(config: Path) -> dict[str, str]:
         ) from None
     except ValueError as exc:
         raise ConfigError(f"{config}: not JSON: {exc}") from None
-    env: Any = cast("dict[str, Any]", content).get("env") if isinstance(content, dict) else None
+    if not isinstance(content, dict):
+        raise ConfigError(f"{config}: must hold a JSON object")
+    env: Any = cast("dict[str, Any]", content).get("env")
     if env is None or env == "":
         return {}
     if isinstance(env, str):

@@ -20,10 +20,10 @@ from temporalio.client import Client
 
 from adapter.settings import Settings
 from deploy.child import Child, Command, Part
-from deploy.environment import Flags, exported, settings_for
+from deploy.environment import exported
 from deploy.own import Api, Worker, graphs_of_project, run_once
 from deploy.postgres import EmbeddedPostgres
-from deploy.preflight import DataDirLock, refuse_public, require_port
+from deploy.preflight import DataDirLock, require_port
 from deploy.temporal import DevServer, connect, profile
 
 logger = logging.getLogger(__name__)
@@ -33,19 +33,23 @@ KILLED: Final = 130
 STARTS_WITHIN: Final = 60.0
 """Seconds one part may take until it answers. The slowest seen: PostgreSQL's recovery after a crash."""
 SPARE_CONNECTIONS: Final = 20
-"""PostgreSQL connections beside the pools: listeners, migrations, psql, PostgreSQL's own reserve."""
+"""PostgreSQL connections for migrations, psql, another `turns worker`, and PostgreSQL's own reserve."""
+BESIDE_POOL: Final = 10
+"""PostgreSQL connections a process has beside its pool: its store's, its listener."""
 
 
-async def dev(flags: Flags, *, allow_public: bool) -> int:
+async def dev(settings: Settings, *, allow_public: bool, began: float) -> int:
     """Runs the stack until a signal ends it; returns the exit code.
+
+    Args:
+        settings: the stack's.
+        allow_public: whether the operator insists on an address that other machines reach.
+        began: when the command did, by the monotonic clock.
 
     Raises:
         ConfigError: something is set up wrongly; nothing was started, or it was stopped again.
         StackFailed: a part does not start.
     """
-    began = time.monotonic()
-    settings = settings_for(flags)
-    refuse_public(settings.host, allowed=allow_public)
     with DataDirLock(settings.data_dir):
         stack = LocalStack(settings, allow_public=allow_public)
         stack.check_ports()
@@ -130,7 +134,8 @@ class LocalStack:
         if not settings.database_url:
             processes = settings.workers + settings.api_workers
             postgres = EmbeddedPostgres(
-                settings.data_dir, connections=processes * (settings.pool_size + 2) + SPARE_CONNECTIONS
+                settings.data_dir,
+                connections=processes * (settings.pool_size + BESIDE_POOL) + SPARE_CONNECTIONS,
             )
             await asyncio.to_thread(postgres.initialise)
             await self._start("postgres", postgres.command(), postgres)

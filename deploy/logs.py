@@ -7,7 +7,7 @@ import sys
 import traceback
 from types import TracebackType
 
-OURS = ("activities", "adapter", "api", "deploy", "workflows")
+OURS = ("activities", "adapter", "api", "deploy", "turns", "workflows")
 FRAMES = 6
 """Innermost calls named after an exception: enough to find the node, few enough for one line."""
 
