@@ -175,7 +175,7 @@ class Gate:
             task.task_id,
             task.node,
             tuple(t.task_id for t in around),
-            " › ".join(_label(t) for t in (*around, task)),
+            "/".join(_label(t) for t in (*around, task)),
             policy.options,
         )
         return Suspended(task.node)
@@ -263,7 +263,7 @@ class Effect(_Wrapper):
         if task.task_id not in gate.allow:
             raise gate.suspend(task, self.policy)
         path = (*_PATH.get(), task)
-        token = RUNNING.set(RunningEffect(gate, " › ".join(_label(t) for t in path), path))
+        token = RUNNING.set(RunningEffect(gate, "/".join(_label(t) for t in path), path))
         try:
             return await self.inner.ainvoke(input, gate.prepare(task, config), **kwargs)
         except GraphInterrupt:

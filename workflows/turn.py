@@ -234,12 +234,12 @@ class TurnWorkflow:
         label = one.label if len(effects) == 1 else f"{one.label} and {len(effects) - 1} more"
         self._running[one.id] = label
         self._show()
-        try:
-            return await self._execute(one.node, label, step, one)
-        finally:
-            self._running.pop(one.id, None)
-            self._done.append(label)
-            self._show()
+        # No workflow call in a `finally`: one would also run when the worker drops this run from its cache.
+        stepped = await self._execute(one.node, label, step, one)
+        self._running.pop(one.id, None)
+        self._done.append(label)
+        self._show()
+        return stepped
 
     async def _execute(self, name: str, summary: str, step: Step, effect: Effect | None = None) -> Stepped:
         return await workflow.execute_activity(
