@@ -16,6 +16,7 @@ from temporalio.common import RawValue
 
 from activities.failures import translate
 from activities.heartbeat import Attempts, beating
+from adapter import faultpoints
 from adapter.engine import Engine, Entry, Outcome
 from adapter.store.pool import Pool
 from adapter.store.turns import claim_and_load
@@ -58,6 +59,7 @@ class StepActivities:
                 outcome = await self._enter(step, first)
         except Exception as exc:
             raise translate(exc) from None
+        faultpoints.reached(faultpoints.BEFORE_COMPLETION)
         if first:
             log.info("turn %s on thread %s began", step.turn_id, step.thread_id)
         elif step.allow:

@@ -10,6 +10,7 @@ from temporalio.client import Client, WorkflowFailureError
 
 from activities.failures import translate
 from activities.step import make_claim
+from adapter import faultpoints
 from adapter.errors import NotFound
 from adapter.store import turns
 from adapter.store.pool import Pool, fetch_all, store_errors
@@ -34,6 +35,7 @@ class TurnActivities:
     @activity.defn(name=names.FINISH)
     async def finish(self, request: Finish) -> None:
         """Stores that a turn was stopped; its thread stays at the last checkpoint."""
+        faultpoints.reached(faultpoints.IN_FINISH)
         try:
             async with store_errors(), self._pool.connection() as conn, conn.transaction():
                 await turns.take(conn, make_claim(request.thread_id))
@@ -84,6 +86,7 @@ class TurnActivities:
             closed.result()
         except WorkflowFailureError:
             pass
+        faultpoints.reached(faultpoints.IN_HAND_OVER)
         for turn in request.queue:
             await self._submit(request.thread_id, turn, request.defaults)
 

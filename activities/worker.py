@@ -120,6 +120,8 @@ async def run(
             workflow_runner=workflow_runner(),
             max_concurrent_activities=settings.concurrent_effects,
             graceful_shutdown_timeout=timedelta(seconds=settings.shutdown_grace),
+            # How long a run waits for the worker that has it in its cache, before any other may take it on.
+            sticky_queue_schedule_to_start_timeout=timedelta(seconds=1),
             max_heartbeat_throttle_interval=timedelta(milliseconds=100),
         )
         listener = asyncio.create_task(_listen_for_cancels(settings.database_url, attempts))

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar
 
 from langgraph.errors import GraphBubbleUp
 
-from adapter import keys
+from adapter import faultpoints, keys
 from adapter.errors import EffectUnknown
 from adapter.gate import RUNNING, RunningEffect
 from adapter.store import effect_journal
@@ -112,6 +112,7 @@ async def effect(
                 f'effect "{name}" of node "{running.label}" was started before and its outcome is unknown; '
                 "find out whether it happened before it is tried again"
             )
+    faultpoints.reached(faultpoints.BEFORE_EFFECT)
     try:
         result = await _patiently(call, args, {**kwargs, **extra})
     except (asyncio.CancelledError, GraphBubbleUp):
@@ -119,7 +120,9 @@ async def effect(
     except BaseException as exc:
         await effect_journal.fail(journal.writer, key=derived, error=type(exc).__name__)
         raise
+    faultpoints.reached(faultpoints.AFTER_EFFECT)
     await effect_journal.finish(journal.writer, key=derived, result=result)
+    faultpoints.reached(faultpoints.AFTER_JOURNAL)
     return result
 
 

@@ -20,7 +20,7 @@ from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
 from langgraph.types import Command, Send
 
-from adapter import _pregel
+from adapter import _pregel, faultpoints
 from adapter._pregel import AnyGraph
 from adapter.effects import JOURNAL, Journal
 from adapter.gate import GATE, FrontierEntry, Gate, RetryLater, Suspended, recursion_message
@@ -146,6 +146,8 @@ class Engine:
         async with self._project.graph(turn.graph_id, _base_config(turn)) as graph:
             shown = await self._announce(turn, entry, writer)
             plan = await self._plan(graph, turn, entry)
+            if entry.first:
+                faultpoints.reached(faultpoints.BEFORE_INPUT)
             saver = FencedSaver(
                 self._pool,
                 writer,
@@ -177,6 +179,8 @@ class Engine:
             seen = await self._seen_messages(turn, entry, asked)
             await self._stream(graph, turn, plan, writer, saver, gate, tap, asked, seen)
             writer.raise_error()
+            if entry.first:
+                faultpoints.reached(faultpoints.AFTER_INPUT)
             if gate.out_of_steps:
                 raise GraphRecursionError(recursion_message())
             return await self._conclude(turn, entry, writer, saver, gate, tap)

@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from adapter import faultpoints
 from adapter.errors import StaleAttempt
 from adapter.store.pool import Connection, Pool, store_errors
 from adapter.store.sql import query
@@ -221,6 +222,7 @@ class FencedWriter:
 
     async def _transaction(self, ops: Sequence[_Op], events: Sequence[Event]) -> None:
         claim = self.claim
+        faultpoints.reached(faultpoints.BEFORE_CHECKPOINT)
         async with store_errors(), self._pool.connection() as conn, conn.pipeline(), conn.transaction():
             await conn.execute(
                 query("assert_claim"),
@@ -235,6 +237,7 @@ class FencedWriter:
                 await op.run(conn)
             if events:
                 await append_events(conn, self.turn_id, events)
+            faultpoints.reached(faultpoints.IN_CHECKPOINT)
 
 
 async def _nothing(_: Connection) -> None:
