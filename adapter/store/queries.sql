@@ -64,9 +64,41 @@ ON CONFLICT (thread_id) DO NOTHING RETURNING *
 SELECT * FROM turns.thread WHERE thread_id = %(thread_id)s
 
 -- name: list_threads
+-- The usual order has an index; `search_threads` takes the others. Threads of stateless runs are nobody's.
 SELECT * FROM turns.thread
 WHERE metadata @> %(metadata)s::jsonb AND (%(status)s::text IS NULL OR status = %(status)s)
+  AND NOT metadata ? 'turns_temporary'
 ORDER BY updated_at DESC, thread_id LIMIT %(limit)s OFFSET %(offset)s
+
+-- name: search_threads
+SELECT * FROM turns.thread
+WHERE metadata @> %(metadata)s::jsonb AND (%(status)s::text IS NULL OR status = %(status)s)
+  AND (%(ids)s::uuid[] IS NULL OR thread_id = ANY (%(ids)s::uuid[])) AND NOT metadata ? 'turns_temporary'
+ORDER BY
+    CASE WHEN %(ascending)s THEN
+        CASE %(sort)s WHEN 'created_at' THEN created_at WHEN 'updated_at' THEN updated_at
+                      WHEN 'state_updated_at' THEN state_updated_at END END ASC,
+    CASE WHEN NOT %(ascending)s THEN
+        CASE %(sort)s WHEN 'created_at' THEN created_at WHEN 'updated_at' THEN updated_at
+                      WHEN 'state_updated_at' THEN state_updated_at END END DESC,
+    CASE WHEN %(ascending)s THEN
+        CASE %(sort)s WHEN 'status' THEN status WHEN 'thread_id' THEN thread_id::text END END ASC,
+    CASE WHEN NOT %(ascending)s THEN
+        CASE %(sort)s WHEN 'status' THEN status WHEN 'thread_id' THEN thread_id::text END END DESC,
+    thread_id
+LIMIT %(limit)s OFFSET %(offset)s
+
+-- name: count_threads
+SELECT count(*) AS threads FROM turns.thread
+WHERE metadata @> %(metadata)s::jsonb AND (%(status)s::text IS NULL OR status = %(status)s)
+  AND NOT metadata ? 'turns_temporary'
+
+-- name: temporary_threads
+-- Threads of stateless runs that are over long enough for a client to have fetched the result a second time.
+SELECT thread_id FROM turns.thread
+WHERE metadata @> '{"turns_temporary": true}' AND status <> 'busy'
+  AND updated_at < now() - make_interval(secs => %(age_seconds)s)
+LIMIT %(limit)s
 
 -- name: update_thread_metadata
 UPDATE turns.thread SET metadata = metadata || %(metadata)s::jsonb, updated_at = now()
@@ -123,6 +155,18 @@ ORDER BY seq DESC LIMIT %(limit)s OFFSET %(offset)s
 -- name: open_turns
 SELECT turn_id, status, seq FROM turns.turn
 WHERE thread_id = %(thread_id)s AND status IN ('pending', 'running') ORDER BY seq
+
+-- name: unsubmitted_turns
+-- A turn to be submitted and the ones accepted shortly before it that have not begun: submitted in this order,
+-- turns begin in the order of acceptance, whichever process is faster. Older ones wait in the workflow's queue
+-- already, or are the sweep's.
+SELECT turn_id, seq, created_at FROM turns.turn
+WHERE thread_id = %(thread_id)s AND status = 'pending' AND seq <= %(seq)s
+  AND (seq = %(seq)s OR created_at > now() - interval '10 seconds')
+ORDER BY seq
+
+-- name: turn_outcome
+SELECT turn_id, thread_id, graph_id, status, error FROM turns.turn WHERE turn_id = %(turn_id)s
 
 -- name: delete_turn
 DELETE FROM turns.turn WHERE turn_id = %(turn_id)s AND thread_id = %(thread_id)s RETURNING turn_id
@@ -224,6 +268,18 @@ LISTEN turns_cancel
 -- name: read_events
 SELECT "offset", event, data FROM turns.event
 WHERE turn_id = %(turn_id)s AND "offset" > %(after)s ORDER BY "offset" LIMIT %(limit)s
+
+-- name: read_turn
+-- A turn's position and its next events in one snapshot, so that "final and all read" has one answer. A page ends
+-- after `limit` events or `bytes`; octet_length does not unpack a stored value.
+WITH t AS (
+    SELECT status, last_offset FROM turns.turn WHERE turn_id = %(turn_id)s
+), next AS (
+    SELECT "offset", event, data, sum(octet_length(data)) OVER (ORDER BY "offset") - octet_length(data) AS before
+    FROM turns.event WHERE turn_id = %(turn_id)s AND "offset" > %(after)s ORDER BY "offset" LIMIT %(limit)s
+)
+SELECT t.status, t.last_offset, e."offset", e.event, e.data
+FROM t LEFT JOIN next e ON e.before < %(bytes)s ORDER BY e."offset"
 
 -- name: turn_position
 SELECT status, last_offset, error FROM turns.turn WHERE turn_id = %(turn_id)s

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import orjson
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
@@ -159,6 +160,60 @@ async def list_threads(
     )
 
 
+async def search_threads(
+    pool: Pool,
+    *,
+    metadata: Mapping[str, Any],
+    status: str | None,
+    ids: Sequence[str] | None,
+    sort: str,
+    ascending: bool,
+    limit: int,
+    offset: int,
+) -> list[DictRow]:
+    """Returns threads in any order; `list_threads` is the fast way to the usual one."""
+    return await fetch_all(
+        pool,
+        "search_threads",
+        metadata=Jsonb(dict(metadata)),
+        status=status,
+        ids=None if ids is None else list(ids),
+        sort=sort,
+        ascending=ascending,
+        limit=limit,
+        offset=offset,
+    )
+
+
+async def count_threads(pool: Pool, *, metadata: Mapping[str, Any], status: str | None) -> int:
+    """Returns how many threads have metadata that contains `metadata`."""
+    row = await fetch_one(pool, "count_threads", metadata=Jsonb(dict(metadata)), status=status)
+    assert row is not None
+    return int(row["threads"])
+
+
+async def delete_thread(pool: Pool, thread_id: str) -> None:
+    """Deletes a thread with everything of it: turns, events, effects, fences, checkpoints.
+
+    An attempt that still runs finds its claim gone and writes nothing more (I5).
+
+    Raises:
+        NotFound: it does not exist.
+    """
+    async with store_errors(), pool.connection() as conn, conn.transaction():
+        row = await (await conn.execute(query("delete_thread"), {"thread_id": thread_id})).fetchone()
+        if row is None:
+            raise NotFound(f"Thread with ID {thread_id} not found")
+        # After the fence went: a writer that held its claim until now has committed, a later one is refused.
+        await AsyncPostgresSaver(cast("Any", conn)).adelete_thread(thread_id)
+
+
+async def temporary_threads(pool: Pool, *, age_seconds: float, limit: int) -> list[str]:
+    """Returns threads of stateless runs that ended that long ago."""
+    rows = await fetch_all(pool, "temporary_threads", age_seconds=age_seconds, limit=limit)
+    return [str(row["thread_id"]) for row in rows]
+
+
 async def update_thread(pool: Pool, thread_id: str, metadata: Mapping[str, Any]) -> DictRow:
     """Merges metadata into a thread's.
 
@@ -190,6 +245,21 @@ async def list_turns(
     return await fetch_all(pool, "list_turns", thread_id=thread_id, status=status, limit=limit, offset=offset)
 
 
+async def unsubmitted_turns(pool: Pool, thread_id: str, seq: int) -> list[DictRow]:
+    """Returns the pending turn `seq` and those accepted just before it, in the order to submit them."""
+    return await fetch_all(pool, "unsubmitted_turns", thread_id=thread_id, seq=seq)
+
+
+async def delete_turn(pool: Pool, thread_id: str, turn_id: str) -> None:
+    """Deletes a turn with its events; what it did to its thread's state stays.
+
+    Raises:
+        NotFound: the thread has no such turn.
+    """
+    if await fetch_one(pool, "delete_turn", thread_id=thread_id, turn_id=turn_id) is None:
+        raise NotFound("Run not found")
+
+
 async def cancel_pending(pool: Pool, turn_id: str) -> bool:
     """pending ► interrupted. Returns False when the turn has begun, or ended.
 
@@ -201,6 +271,11 @@ async def cancel_pending(pool: Pool, turn_id: str) -> bool:
 async def notify_cancel(pool: Pool, turn_id: str) -> None:
     """Makes the turn's running attempts ask Temporal at once whether they are cancelled."""
     await execute(pool, "notify_cancel", turn_id=turn_id)
+
+
+async def notify_thread(pool: Pool, thread_id: str) -> None:
+    """Wakes whoever watches the thread's progress."""
+    await execute(pool, "notify_thread", thread_id=thread_id)
 
 
 async def list_effects(pool: Pool, thread_id: str) -> list[DictRow]:
