@@ -27,6 +27,8 @@ LONGEST_DELAY: Final = 15.0
 HEALTHY: Final = 30.0
 """Seconds after which a process counts as well again, so that its next death is a first one."""
 POLL: Final = 0.05
+KILL_GRACE: Final = 5.0
+"""Seconds for a kill signal other than SIGKILL, which a process that hangs does not get to see."""
 
 
 class StackFailed(TurnsError):
@@ -99,7 +101,8 @@ class Child:
         """
         self._supervision = asyncio.create_task(self._supervise(), name=self.name)
         deadline = time.monotonic() + within
-        while not await self.part.answers():
+        # Not asked before there is a process: a server that an earlier life left behind would answer for it.
+        while self._process is None or not await self.part.answers():
             if self._supervision.done():
                 await self._supervision  # raises what ended it
             if self._last_exit == USAGE or self._deaths >= TRIES:
@@ -117,16 +120,15 @@ class Child:
         process, supervision = self._process, self._supervision
         if process is not None and process.returncode is None:
             _send(process.pid, self.command.stop_signal)
-            try:
-                await asyncio.wait_for(process.wait(), self.command.grace)
-            except TimeoutError:
+            if not await _ended(process, self.command.grace):
                 logger.warning("%s did not stop within %.0f s; killed", self.name, self.command.grace)
                 self.kill()
-                await process.wait()
+                if not await _ended(process, KILL_GRACE):
+                    _kill_group(process.pid)
+                    await process.wait()
         if supervision is not None:
             supervision.cancel()
-            with contextlib.suppress(asyncio.CancelledError, TurnsError, OSError):
-                await supervision
+            await asyncio.gather(supervision, return_exceptions=True)  # `start` has raised its error already
 
     def kill(self) -> None:
         """Ends the process now, with everything it started."""
@@ -144,10 +146,11 @@ class Child:
             born = time.monotonic()
             try:
                 ending = _ending(await self._live())
-            except (TurnsError, OSError) as exc:
+            except Exception as exc:
                 if not self._answered:
                     raise
-                ending = f"cannot be started ({exc})"
+                # Whatever it is: a task that ended here would leave the process dead and nobody to say so.
+                ending = f"cannot be started ({type(exc).__name__}: {exc})"
             if self._stopping:
                 return
             self._deaths = 1 if time.monotonic() - born > HEALTHY else self._deaths + 1
@@ -217,6 +220,14 @@ def _group_of(user: str | None) -> int | None:
 def _send(pid: int, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)
+
+
+async def _ended(process: asyncio.subprocess.Process, within: float) -> bool:
+    try:
+        await asyncio.wait_for(process.wait(), within)
+    except TimeoutError:
+        return False
+    return True
 
 
 def _kill_group(leader: int) -> None:

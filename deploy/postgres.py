@@ -132,10 +132,7 @@ class EmbeddedPostgres:
         file of a pid that is simply gone is left to PostgreSQL, which checks more than we can.
         """
         for process in _postgres_processes(self.cluster):
-            with contextlib.suppress(ProcessLookupError):
-                process.send_signal(
-                    signal.SIGINT if _is_postmaster(process, self.cluster) else signal.SIGTERM
-                )
+            _send(process, signal.SIGINT if _is_postmaster(process, self.cluster) else signal.SIGTERM)
         deadline = time.monotonic() + LEFTOVER_PATIENCE
         while _postgres_processes(self.cluster):
             if time.monotonic() > deadline:
@@ -193,6 +190,13 @@ def _postgres_processes(cluster: Path) -> list[psutil.Process]:
             ):
                 found.append(process)
     return found
+
+
+def _send(process: psutil.Process, number: signal.Signals) -> None:
+    import psutil
+
+    with contextlib.suppress(psutil.NoSuchProcess):
+        process.send_signal(number)
 
 
 def _is_postmaster(process: psutil.Process, cluster: Path) -> bool:
