@@ -111,7 +111,12 @@ class Stack:
 
 @contextlib.asynccontextmanager
 async def stack(
-    database_url: str, address: str, graphs: Mapping[str, Any], **settings: Any
+    database_url: str,
+    address: str,
+    graphs: Mapping[str, Any],
+    *,
+    client: Client | None = None,
+    **settings: Any,
 ) -> AsyncGenerator[Stack]:
     """Runs a worker for `graphs` until the block ends."""
     given = Settings(
@@ -120,7 +125,7 @@ async def stack(
         **{"heartbeat_timeout": 10.0, "shutdown_grace": 2.0, **settings},
     )
     project = Project(Path("langgraph.json"), {}, dict(graphs))
-    client = await Client.connect(address)
+    client = client or await Client.connect(address)
     stop = asyncio.Event()
     async with create_pool(database_url, size=10, name="test") as pool:
         worker = asyncio.create_task(run(given, project, stop, client=client))
