@@ -1,0 +1,169 @@
+"""Only the newest claim of a scope may write, and a claim of a wider scope ends the narrower ones (I5)."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from adapter.errors import StaleAttempt
+from adapter.saver import FencedSaver
+from adapter.store import requests
+from adapter.store.pool import Connection, Pool, create_pool, fetch_all
+from adapter.store.requests import NewTurn
+from adapter.writer import Claim, Event, FencedWriter, take
+
+
+@pytest_asyncio.fixture
+async def pool(database_url: str) -> AsyncIterator[Pool]:
+    async with create_pool(database_url, size=8, name="test") as it:
+        yield it
+
+
+@pytest_asyncio.fixture
+async def turn(pool: Pool) -> tuple[str, str]:
+    thread = str(uuid.uuid4())
+    await requests.create_thread(pool, thread, {})
+    new = NewTurn(thread, "graph", str(uuid.uuid4()), {}, {}, {}, "enqueue", None, False)
+    recorded = await requests.record_turn(pool, new)
+    return thread, str(recorded.row["turn_id"])
+
+
+async def claim(pool: Pool, thread: str, scope: str, token: int, attempt: int = 1) -> Claim:
+    it = Claim(thread, scope, token, attempt)
+    async with pool.connection() as conn:
+        await take(conn, it)
+    return it
+
+
+async def write(pool: Pool, it: Claim, turn_id: str) -> None:
+    async with FencedWriter(pool, it, turn_id, token_delay=0) as writer:
+        writer.emit(Event("custom", "1"))
+
+
+async def test_a_newer_attempt_ends_the_older_one(pool: Pool, turn: tuple[str, str]) -> None:
+    thread, turn_id = turn
+    old = await claim(pool, thread, "", 10, 1)
+    new = await claim(pool, thread, "", 10, 2)
+
+    with pytest.raises(StaleAttempt, match=r"10/2, not by this attempt 10/1"):
+        await write(pool, old, turn_id)
+    await write(pool, new, turn_id)
+
+
+async def test_an_older_attempt_cannot_claim_again(pool: Pool, turn: tuple[str, str]) -> None:
+    thread, _ = turn
+    await claim(pool, thread, "", 10, 2)
+
+    with pytest.raises(StaleAttempt, match=r"attempt 10/1 may not claim .* 10/2"):
+        await claim(pool, thread, "", 10, 1)
+
+
+async def test_the_same_attempt_may_claim_again(pool: Pool, turn: tuple[str, str]) -> None:
+    thread, turn_id = turn
+    await claim(pool, thread, "", 10, 1)
+
+    await write(pool, await claim(pool, thread, "", 10, 1), turn_id)
+
+
+async def test_branches_do_not_disturb_each_other(pool: Pool, turn: tuple[str, str]) -> None:
+    thread, turn_id = turn
+    await claim(pool, thread, "", 10)
+    left, right = await claim(pool, thread, "left", 20), await claim(pool, thread, "right", 21)
+
+    await asyncio.gather(write(pool, left, turn_id), write(pool, right, turn_id))
+
+
+async def test_a_claim_of_the_thread_ends_its_branches(pool: Pool, turn: tuple[str, str]) -> None:
+    thread, turn_id = turn
+    left = await claim(pool, thread, "left", 20)
+    await claim(pool, thread, "", 30)
+
+    with pytest.raises(StaleAttempt):
+        await write(pool, left, turn_id)
+
+
+async def test_a_claim_of_a_branch_ends_what_is_inside_it_only(pool: Pool, turn: tuple[str, str]) -> None:
+    thread, turn_id = turn
+    inside, beside = await claim(pool, thread, "left/x", 20), await claim(pool, thread, "leftover", 20)
+    await claim(pool, thread, "left", 30)
+
+    with pytest.raises(StaleAttempt):
+        await write(pool, inside, turn_id)
+    await write(pool, beside, turn_id)
+
+
+async def test_a_late_branch_cannot_claim_inside_a_newer_scope(pool: Pool, turn: tuple[str, str]) -> None:
+    thread, _ = turn
+    await claim(pool, thread, "", 30)
+
+    with pytest.raises(StaleAttempt):
+        await claim(pool, thread, "left", 20)
+
+
+async def test_a_stale_batch_writes_nothing_at_all(pool: Pool, turn: tuple[str, str]) -> None:
+    thread, turn_id = turn
+    old = await claim(pool, thread, "", 10, 1)
+    async with FencedWriter(pool, old, turn_id, token_delay=0) as writer:
+        saver = FencedSaver(pool, writer)
+        writer.emit(Event("values", "1"))
+        await claim(pool, thread, "", 10, 2)
+        config = {"configurable": {"thread_id": thread, "checkpoint_ns": "", "checkpoint_id": str(uuid.uuid4())}}
+        with pytest.raises(StaleAttempt):
+            await saver.aput_writes(config, [("x", 1)], "task")  # type: ignore[arg-type]
+        with pytest.raises(StaleAttempt):
+            writer.raise_error()
+        writer.error = None
+
+    assert await fetch_all(pool, "read_events", turn_id=turn_id, after=0, limit=10) == []
+    assert [c async for c in FencedSaver(pool).alist({"configurable": {"thread_id": thread}})] == []
+
+
+async def test_a_claim_waits_for_a_write_under_way(pool: Pool, turn: tuple[str, str]) -> None:
+    """What a transaction has checked cannot become stale before it commits."""
+    thread, turn_id = turn
+    old = await claim(pool, thread, "", 10, 1)
+    inside, go = asyncio.Event(), asyncio.Event()
+
+    async def slow(conn: Connection) -> None:
+        await (await conn.execute("SELECT 1")).fetchone()  # the claim is checked by now
+        inside.set()
+        await go.wait()
+
+    async with FencedWriter(pool, old, turn_id, token_delay=0) as writer:
+        writing = asyncio.create_task(writer.write(slow))
+        await inside.wait()
+        claiming = asyncio.create_task(claim(pool, thread, "", 10, 2))
+        done, _ = await asyncio.wait({claiming}, timeout=0.3)
+        assert not done
+        go.set()
+        await writing
+        await claiming
+
+
+async def test_a_deleted_thread_refuses_its_running_attempt(pool: Pool, turn: tuple[str, str]) -> None:
+    thread, turn_id = turn
+    it = await claim(pool, thread, "", 10)
+    await fetch_all(pool, "delete_thread", thread_id=thread)
+
+    with pytest.raises(StaleAttempt):
+        await write(pool, it, turn_id)
+
+
+async def test_offsets_of_parallel_branches_have_no_gap(pool: Pool, turn: tuple[str, str]) -> None:
+    thread, turn_id = turn
+    claims = [await claim(pool, thread, f"b{i}", 10) for i in range(8)]
+
+    async def many(it: Claim) -> None:
+        async with FencedWriter(pool, it, turn_id, token_delay=0) as writer:
+            for i in range(50):
+                writer.emit(Event("custom", str(i), it.scope))
+                await asyncio.sleep(0)
+
+    await asyncio.gather(*map(many, claims))
+    rows = await fetch_all(pool, "read_events", turn_id=turn_id, after=0, limit=1000)
+
+    assert [row["offset"] for row in rows] == list(range(1, 401))

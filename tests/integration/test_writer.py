@@ -1,0 +1,95 @@
+"""Events that tell of a write are stored with it, never before; tokens do not wait for company for long (I8)."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+
+import pytest_asyncio
+
+from adapter.store import requests
+from adapter.store.pool import Connection, Pool, create_pool, fetch_all
+from adapter.store.requests import NewTurn
+from adapter.writer import Claim, Event, FencedWriter, take
+
+
+@pytest_asyncio.fixture
+async def opened(database_url: str) -> AsyncIterator[tuple[Pool, FencedWriter]]:
+    async with create_pool(database_url, size=4, name="test") as pool:
+        thread = str(uuid.uuid4())
+        await requests.create_thread(pool, thread, {})
+        new = NewTurn(thread, "graph", str(uuid.uuid4()), {}, {}, {}, "enqueue", None, False)
+        turn_id = str((await requests.record_turn(pool, new)).row["turn_id"])
+        claim = Claim(thread, "", 1, 1)
+        async with pool.connection() as conn:
+            await take(conn, claim)
+        async with FencedWriter(pool, claim, turn_id, token_delay=0.005) as writer:
+            yield pool, writer
+
+
+async def stored(pool: Pool, writer: FencedWriter) -> list[str]:
+    rows = await fetch_all(pool, "read_events", turn_id=writer.turn_id, after=0, limit=100)
+    return [row["event"] for row in rows]
+
+
+async def nothing(_: Connection) -> None:
+    return None
+
+
+async def test_an_event_waits_for_its_write(opened: tuple[Pool, FencedWriter]) -> None:
+    pool, writer = opened
+    writer.emit(Event("values", "1", need=("checkpoint", "", "c1")))
+    writer.emit(Event("custom", "1"))
+    await writer.write(nothing)
+    assert await stored(pool, writer) == []
+
+    await writer.write(nothing, provides=("checkpoint", "", "c1"))
+
+    assert await stored(pool, writer) == ["values", "custom"]
+
+
+async def test_events_before_it_do_not_wait(opened: tuple[Pool, FencedWriter]) -> None:
+    pool, writer = opened
+    writer.emit(Event("custom", "1"))
+    writer.emit(Event("values", "1", need=("checkpoint", "", "c1")))
+
+    await writer.write(nothing)
+
+    assert await stored(pool, writer) == ["custom"]
+
+
+async def test_an_event_whose_write_never_comes_is_not_kept_back_for_ever(
+    opened: tuple[Pool, FencedWriter],
+) -> None:
+    pool, writer = opened
+    writer.emit(Event("values", "1", need=("checkpoint", "", "never")))
+    async with asyncio.timeout(5):
+        while not await stored(pool, writer):
+            await asyncio.sleep(0.01)
+
+    assert await stored(pool, writer) == ["values"]
+
+
+async def test_writes_queued_together_share_a_transaction(opened: tuple[Pool, FencedWriter]) -> None:
+    _, writer = opened
+    ids: list[int] = []
+
+    async def note(conn: Connection) -> None:
+        row = await (await conn.execute("SELECT txid_current() AS id")).fetchone()
+        assert row is not None
+        ids.append(row["id"])
+
+    await asyncio.gather(*(writer.write(note) for _ in range(50)))
+
+    assert len(ids) == 50
+    assert len(set(ids)) <= 3
+
+
+async def test_leaving_stores_what_is_left(opened: tuple[Pool, FencedWriter]) -> None:
+    pool, writer = opened
+    writer.emit(Event("values", "1", need=("checkpoint", "", "never")))
+
+    await writer.drain()
+
+    assert await stored(pool, writer) == ["values"]
