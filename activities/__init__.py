@@ -1,0 +1,1 @@
+"""The activities: the bridge between workflow and LangGraph; `worker.py` composes them."""

@@ -113,7 +113,7 @@ def replace_nodes(
     nodes = dict(graph.nodes)
     for name, (bound, other) in wrapped.items():
         # `subgraphs` would be looked for in the wrapper and not be found: keep what LangGraph found before.
-        kept = {"subgraphs": list(nodes[name].subgraphs)}
+        kept: dict[str, Any] = {"subgraphs": list(cast("Sequence[Any]", nodes[name].subgraphs))}
         nodes[name] = nodes[name].copy({**kept, **other, "bound": bound})
     return copy_graph(graph, nodes=nodes, retry_policy=())
 
@@ -126,7 +126,9 @@ def copy_graph(graph: AnyGraph, **changes: Any) -> AnyGraph:
     private = {name: value for name, value in graph.__dict__.items() if name.startswith("_")}
     plain = {name: value for name, value in graph.__dict__.items() if name not in private}
     copied = graph.__class__(**{**plain, **changes})
-    copied.__dict__.update({k: v for k, v in private.items() if k != "__orig_class__"})
+    for name, value in private.items():
+        if name != "__orig_class__":
+            setattr(copied, name, value)
     return copied
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -18,7 +17,7 @@ from langgraph.config import get_config
 from langgraph.errors import GraphRecursionError
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
-from langgraph.types import Command, Send
+from langgraph.types import Command
 
 from adapter import _pregel, faultpoints
 from adapter._pregel import AnyGraph
@@ -30,10 +29,10 @@ from adapter.store import turns
 from adapter.store.pool import Connection, Pool, fetch_all
 from adapter.store.turns import FINAL, TurnRow
 from adapter.tap import Asked, Tap
+from adapter.turn_request import addressed, base_config, input_of, recursion_limit, resume_map
+from adapter.turn_request import asked as asked_of
 from adapter.wire import dumps, error_json
 from adapter.writer import Claim, Event, FencedWriter
-
-DEFAULT_RECURSION_LIMIT = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +142,7 @@ class Engine:
                 raise NodeFailed(exc) from exc
 
     async def _enter(self, turn: TurnRow, entry: Entry, writer: FencedWriter) -> Outcome:
-        async with self._project.graph(turn.graph_id, _base_config(turn)) as graph:
+        async with self._project.graph(turn.graph_id, base_config(turn)) as graph:
             shown = await self._announce(turn, entry, writer)
             plan = await self._plan(graph, turn, entry)
             if entry.first:
@@ -174,7 +173,7 @@ class Engine:
                 first_attempt_at=entry.first_attempt_at,
                 heartbeat=entry.heartbeat,
             )
-            asked = _asked(turn)
+            asked = asked_of(turn)
             tap = Tap(writer, saver, gate, asked, first=entry.first, shown=shown)
             seen = await self._seen_messages(turn, entry, asked)
             await self._stream(graph, turn, plan, writer, saver, gate, tap, asked, seen)
@@ -269,14 +268,13 @@ class Engine:
         )
         step = int(cast("Mapping[str, Any]", head.metadata).get("step", -2)) + 1 if head else -1
         started = turn.origin is not None and turn.stop is not None
-        limit = int(cast("Mapping[str, Any]", turn.request.get("config") or {}).get("recursion_limit") or 0)
-        limit = limit or DEFAULT_RECURSION_LIMIT
+        limit = recursion_limit(turn)
         if started and (turn.applied or not entry.first):
             assert turn.origin is not None and turn.stop is not None
             return _Plan(None, turn.origin, turn.resume, turn.stop, max(1, turn.stop - step - 1))
-        plan_input, continues = _input_of(turn)
+        plan_input, continues = input_of(turn)
         origin = (turn.thread_origin or turn.turn_id) if continues else turn.turn_id
-        checkpoint_id = _addressed(turn)
+        checkpoint_id = addressed(turn)
         if checkpoint_id is not None and (head is None or head.checkpoint["id"] != checkpoint_id):
             origin = turn.turn_id  # going on from an earlier checkpoint means doing it again on purpose
         else:
@@ -284,8 +282,8 @@ class Engine:
         resume = None
         if isinstance(plan_input, Command) and plan_input.resume is not None:
             open_tasks = _pregel.open_tasks(head.pending_writes if head else [])
-            resume, plan_input = _resume_map(
-                plan_input, [i.id for t in open_tasks.values() for i in t.interrupts]
+            resume, plan_input = resume_map(
+                cast("Command[Any]", plan_input), [i.id for t in open_tasks.values() for i in t.interrupts]
             )
         return _Plan(
             plan_input, origin, resume, step + limit + 1, limit, checkpoint_id=checkpoint_id, first_row=True
@@ -294,7 +292,7 @@ class Engine:
     def _config(
         self, turn: TurnRow, plan: _Plan, tap: Tap, asked: Asked, seen: frozenset[str]
     ) -> RunnableConfig:
-        base = _base_config(turn)
+        base = base_config(turn)
 
         def write(payload: Any) -> None:
             ns = str(get_config().get("configurable", {}).get("checkpoint_ns", ""))
@@ -318,106 +316,6 @@ class Engine:
             return frozenset()
         rows = await fetch_all(self._pool, "shown_messages", turn_id=turn.turn_id)
         return frozenset(row["key"] for row in rows)
-
-
-def _base_config(turn: TurnRow) -> RunnableConfig:
-    """Returns the run's config as LangGraph's server fills it in: ids in `configurable` and `metadata`."""
-    given = cast("Mapping[str, Any]", turn.request.get("config") or {})
-    ids = {"run_id": turn.turn_id, "graph_id": turn.graph_id, "assistant_id": turn.assistant_id}
-    configurable = {
-        k: v
-        for k, v in cast("Mapping[str, Any]", given.get("configurable") or {}).items()
-        if not k.startswith("__") and k not in ("checkpoint_id", "checkpoint_ns", "checkpoint_map")
-    }
-    config: RunnableConfig = {
-        "configurable": {**configurable, **ids, "thread_id": turn.thread_id, "checkpoint_ns": ""},
-        "metadata": {
-            **cast("Mapping[str, Any]", given.get("metadata") or {}),
-            **turn.metadata,
-            **ids,
-            "thread_id": turn.thread_id,
-            "created_by": "system",
-            "run_attempt": 1,
-            "langgraph_version": version("langgraph"),
-        },
-        "tags": list(given.get("tags") or []),
-    }
-    if given.get("run_name"):
-        config["run_name"] = str(given["run_name"])
-    if given.get("max_concurrency"):
-        config["max_concurrency"] = int(given["max_concurrency"])
-    return config
-
-
-def _asked(turn: TurnRow) -> Asked:
-    modes = turn.request.get("stream_mode") or ["values"]
-    modes = [modes] if isinstance(modes, str) else modes
-    return Asked(frozenset(modes), bool(turn.request.get("stream_subgraphs")))
-
-
-def _addressed(turn: TurnRow) -> str | None:
-    request = turn.request
-    checkpoint = cast("Mapping[str, Any]", request.get("checkpoint") or {})
-    configurable = cast("Mapping[str, Any]", (request.get("config") or {}).get("configurable") or {})
-    return (
-        checkpoint.get("checkpoint_id") or request.get("checkpoint_id") or configurable.get("checkpoint_id")
-    )
-
-
-def _input_of(turn: TurnRow) -> tuple[Any, bool]:
-    """Returns LangGraph's input and whether it continues what the thread's last turn left open."""
-    command = cast("Mapping[str, Any] | None", turn.request.get("command"))
-    if command:
-        made = _command(command)
-        if made is not None:
-            return made, True
-    given = turn.request.get("input")
-    return given, given is None
-
-
-def _command(body: Mapping[str, Any]) -> Command[Any] | None:
-    """Returns the client's command; None when it says nothing."""
-    update = body.get("update")
-    if isinstance(update, list):
-        update = [tuple(cast("list[Any]", pair)) for pair in cast("list[Any]", update)]
-    goto = body.get("goto")
-    targets = goto if isinstance(goto, list) else [goto] if goto else []
-    made = [
-        Send(t["node"], t.get("input")) if isinstance(t, Mapping) else t for t in cast("list[Any]", targets)
-    ]
-    resume = body.get("resume")
-    if update is None and not made and resume is None:
-        return None
-    return Command(update=update, goto=cast("Any", made), resume=resume)
-
-
-def _resume_map(
-    command: Command[Any], pending: list[str]
-) -> tuple[Mapping[str, Any] | None, Command[Any] | None]:
-    """Turns the answer into a map of interrupt id to value, and returns it with what is left of the command.
-
-    A scalar answer would be stored as a pending write and answer the next question, too, once the graph is
-    entered again.
-
-    Raises:
-        RuntimeError: a scalar answer, and several interrupts wait.
-    """
-    resume = command.resume
-    rest = Command(update=command.update, goto=command.goto) if command.update or command.goto else None
-    if isinstance(resume, Mapping) and resume and all(_is_interrupt_id(k) for k in cast("Any", resume)):
-        return cast("Mapping[str, Any]", resume), rest
-    if len(pending) > 1:
-        raise RuntimeError(
-            "When there are multiple pending interrupts, you must specify the interrupt id when resuming. "
-            "Docs: https://docs.langchain.com/oss/python/langgraph/interrupts#handling-multiple-interrupts."
-        )
-    if not pending:
-        return None, rest
-    return {pending[0]: resume}, rest
-
-
-def _is_interrupt_id(key: object) -> bool:
-    return isinstance(key, str) and len(key) == 32 and all(c in "0123456789abcdef" for c in key)
 
 
 def _hidden(entry: Entry) -> tuple[str, frozenset[str]] | None:

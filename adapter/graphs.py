@@ -11,7 +11,7 @@ import importlib.util
 import inspect
 import json
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,7 +53,7 @@ class Project:
         return list(self.exports)
 
     @asynccontextmanager
-    async def graph(self, graph_id: str, config: RunnableConfig) -> AsyncIterator[AnyGraph]:
+    async def graph(self, graph_id: str, config: RunnableConfig) -> AsyncGenerator[AnyGraph]:
         """Yields the gated copy of a graph; a factory is called with `config` each time.
 
         Raises:
@@ -70,7 +70,7 @@ class Project:
             yield copy
 
     @asynccontextmanager
-    async def plain(self, graph_id: str, config: RunnableConfig | None = None) -> AsyncIterator[AnyGraph]:
+    async def plain(self, graph_id: str, config: RunnableConfig | None = None) -> AsyncGenerator[AnyGraph]:
         """Yields the user's own graph, for reading: state, schemas, drawings.
 
         Raises:
@@ -81,7 +81,7 @@ class Project:
             yield graph
 
     @asynccontextmanager
-    async def _made(self, graph_id: str, config: RunnableConfig) -> AsyncIterator[tuple[AnyGraph, bool]]:
+    async def _made(self, graph_id: str, config: RunnableConfig) -> AsyncGenerator[tuple[AnyGraph, bool]]:
         if graph_id not in self.exports:
             raise NotFound(f"Graph '{graph_id}' not found. Expected one of: {self.graph_ids}")
         exported = self.exports[graph_id]
@@ -196,13 +196,13 @@ def _import(path: Path, graph_id: str, target: object) -> Any:
         ) from exc
     if not hasattr(module, attribute):
         raise ConfigError(f'graph "{graph_id}": {where} has no "{attribute}"')
-    exported = getattr(module, attribute)
-    if not isinstance(exported, (Pregel, StateGraph)) and not callable(exported):
+    exported: Any = getattr(module, attribute)
+    if not callable(exported) and not isinstance(exported, (Pregel, StateGraph)):
         raise ConfigError(
             f'graph "{graph_id}": {target} is a {type(exported).__name__}; '
             "export a compiled graph, a builder, or a factory"
         )
-    return exported
+    return cast("Any", exported)
 
 
 def _module(path: Path, graph_id: str, where: str) -> ModuleType:

@@ -55,8 +55,8 @@ class FencedSaver(BaseCheckpointSaver[str]):
         pool: for reads.
         writer: the attempt's writer; None for a saver that only reads.
         origin: the turn that keys are derived from; checkpoints count its supersteps.
-        hide: as `limit`: (checkpoint namespace, task ids): in this namespace only these tasks' pending writes are shown, so
-            that a branch-limited run cannot finish a superstep it shares (I6).
+        hide: as `limit`: (checkpoint namespace, task ids): in this namespace only these tasks' pending writes
+            are shown, so that a branch-limited run cannot finish a superstep it shares (I6).
     """
 
     def __init__(
@@ -119,8 +119,10 @@ class FencedSaver(BaseCheckpointSaver[str]):
         config: RunnableConfig = {"configurable": {"thread_id": self._thread_id(), "checkpoint_ns": ns}}
         # The subgraph's loop asks for the same head right after this.
         found = self._peeked[ns] = await self._read(config)
-        parents = (found.metadata if found else {}).get("parents") or {}
-        return bool(found) and cast("Mapping[str, Any]", parents).get(parent_ns) == parent_checkpoint_id
+        if found is None:
+            return False
+        parents: Mapping[str, Any] = cast("Any", found.metadata).get("parents") or {}
+        return parents.get(parent_ns) == parent_checkpoint_id
 
     def _thread_id(self) -> str:
         assert self._writer is not None

@@ -273,7 +273,7 @@ class Tap:
             self._writer.emit(Event("messages/complete", dumps([message]), message_id))
             return
         known = self._partial.get(message_id)
-        whole = message if known is None else cast("BaseMessageChunk", known + message)
+        whole = message if known is None else known + message
         self._partial[message_id] = whole
         self._writer.emit(Event("messages/partial", dumps([whole]), message_id))
 

@@ -43,11 +43,17 @@ def _default(value: Any) -> Any:
     if isinstance(value, (set, frozenset)):
         return list(cast("set[Any]", value))
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return base64.b64encode(value).decode()
+        return base64.b64encode(bytes(cast("bytes", value))).decode()
     if isinstance(value, Send):
         return {"node": value.node, "args": value.arg}
     if isinstance(value, Command):
-        return {"goto": value.goto, "update": value.update, "resume": value.resume, "graph": value.graph}
+        command = cast("Command[Any]", value)
+        return {
+            "goto": cast("Any", command.goto),
+            "update": command.update,
+            "resume": command.resume,
+            "graph": command.graph,
+        }
     if hasattr(value, "_asdict"):
         return value._asdict()
     if isinstance(value, Mapping):

@@ -1,0 +1,1 @@
+"""The workflows: small, deterministic, ids only; they import the standard library and temporalio."""

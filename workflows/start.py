@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from temporalio.client import (
     Client,
@@ -30,7 +31,7 @@ async def submit(
         RPCError: Temporal is not reachable, or no worker took the update in time.
     """
     for attempt in range(_TRIES):
-        start = WithStartWorkflowOperation(
+        start: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
             names.TURN_WORKFLOW,
             TurnInput(thread_id, (), defaults),
             id=names.workflow_id(thread_id),

@@ -1,0 +1,1 @@
+"""PostgreSQL: every statement, migration and row of the project."""

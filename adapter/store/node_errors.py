@@ -52,9 +52,8 @@ def _revive(row: Mapping[str, Any]) -> BaseException:
             found = getattr(found, part)
     except (ImportError, AttributeError):  # a class made inside a function
         found = Exception
-    kind = cast("type[BaseException]", found)
-    if not (isinstance(found, type) and issubclass(kind, BaseException)):
-        kind = Exception
+    is_error = isinstance(found, type) and issubclass(found, BaseException)
+    kind = cast("type[BaseException]", found) if is_error else Exception
     # Not through __init__: its parameters need not be the exception's args.
     error = kind.__new__(kind, *args)
     error.args = tuple(args)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any, LiteralString, TypeAlias
 
 import psycopg
 from psycopg.rows import DictRow, dict_row
-from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
+from psycopg_pool import AsyncConnectionPool
 
 from adapter.errors import StaleAttempt, StoreUnavailable
 from adapter.store.sql import query
@@ -45,7 +45,7 @@ def create_pool(database_url: str, *, size: int, name: str) -> Pool:
 
 
 @asynccontextmanager
-async def store_errors() -> AsyncIterator[None]:
+async def store_errors() -> AsyncGenerator[None]:
     """Wraps the driver's errors.
 
     Raises:
@@ -60,8 +60,6 @@ async def store_errors() -> AsyncIterator[None]:
         if isinstance(exc, (psycopg.OperationalError, psycopg.InterfaceError)):
             raise StoreUnavailable(f"PostgreSQL is not reachable: {type(exc).__name__}") from exc
         raise
-    except (PoolTimeout, PoolClosed) as exc:
-        raise StoreUnavailable("no PostgreSQL connection became free") from exc
 
 
 async def fetch_one(pool: Pool, name: str, /, **params: Any) -> DictRow | None:

@@ -165,6 +165,14 @@ WHERE thread_id = %(thread_id)s AND status = 'pending' AND seq <= %(seq)s
   AND (seq = %(seq)s OR created_at > now() - interval '10 seconds')
 ORDER BY seq
 
+-- name: cancel_waiting
+-- pending ► interrupted, for every turn that waits before another one that cuts in; their thread stays busy.
+WITH t AS (
+    UPDATE turns.turn SET status = 'interrupted', updated_at = now()
+    WHERE thread_id = %(thread_id)s AND status = 'pending' AND seq < %(seq)s RETURNING turn_id
+)
+SELECT turn_id, pg_notify('turns', turn_id::text) FROM t
+
 -- name: turn_outcome
 SELECT turn_id, thread_id, graph_id, status, error FROM turns.turn WHERE turn_id = %(turn_id)s
 

@@ -261,11 +261,16 @@ async def delete_turn(pool: Pool, thread_id: str, turn_id: str) -> None:
 
 
 async def cancel_pending(pool: Pool, turn_id: str) -> bool:
-    """pending ► interrupted. Returns False when the turn has begun, or ended.
+    """Pending ► interrupted. Returns False when the turn has begun, or ended.
 
     Its run, when it comes, finds the turn ended and does nothing.
     """
     return await fetch_one(pool, "cancel_pending", turn_id=turn_id) is not None
+
+
+async def cancel_waiting(pool: Pool, thread_id: str, seq: int) -> None:
+    """Pending ► interrupted, for the turns of a thread that wait before turn `seq`, which cuts in."""
+    await fetch_all(pool, "cancel_waiting", thread_id=thread_id, seq=seq)
 
 
 async def notify_cancel(pool: Pool, turn_id: str) -> None:

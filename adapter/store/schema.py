@@ -19,11 +19,12 @@ _FILE = re.compile(r"(\d{4})_(\w+)\.sql")
 
 
 def _migrations() -> list[tuple[int, str, LiteralString]]:
-    found: list[tuple[int, str, LiteralString]] = []
-    for entry in resources.files("adapter.store").joinpath("migrations").iterdir():
-        if match := _FILE.fullmatch(entry.name):
-            found.append((int(match[1]), match[2], cast("LiteralString", entry.read_text("utf-8"))))
-    return sorted(found)
+    folder = resources.files("adapter.store").joinpath("migrations")
+    return sorted(
+        (int(match[1]), match[2], cast("LiteralString", entry.read_text("utf-8")))
+        for entry in folder.iterdir()
+        if (match := _FILE.fullmatch(entry.name))
+    )
 
 
 SCHEMA_VERSION = max(version for version, _, _ in _migrations())

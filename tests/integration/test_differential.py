@@ -1,20 +1,21 @@
-"""A durable turn equals a plain LangGraph run: same state, same node calls, same stream (order in a superstep aside)."""
+"""A durable turn equals a plain LangGraph run: same state, same node calls, same stream but for the order in a superstep."""
 
 from __future__ import annotations
 
 import re
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from typing import Any, cast
 
 import orjson
 import pytest
 import pytest_asyncio
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
 from adapter._pregel import copy_graph
-from adapter.engine import _command  # pyright: ignore[reportPrivateUsage]
+from adapter.turn_request import command_of
 from adapter.wire import dumps, error_json
 from tests.graphs.calls import CALLS
 from tests.graphs.shapes import SHAPES, Shape
@@ -48,7 +49,7 @@ async def shapes_stack(postgres: Postgres, temporal: str) -> AsyncIterator[Stack
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda s: s.name)
 async def test_turns_equal_plain_runs(shape: Shape, shapes_stack: Stack) -> None:
     plain = copy_graph(shape.make(), checkpointer=InMemorySaver())
-    plain_thread = {"configurable": {"thread_id": str(uuid.uuid4())}}
+    plain_thread: RunnableConfig = {"configurable": {"thread_id": str(uuid.uuid4())}}
     thread = str(uuid.uuid4())
     for number, turn in enumerate(shape.turns):
         where = f"{shape.name}, turn {number + 1}"
@@ -116,7 +117,7 @@ def _pending(snapshot: Any) -> dict[Any, str]:
     return {interrupt.value: interrupt.id for interrupt in snapshot.interrupts}
 
 
-async def _history(running: Stack, graph: str, thread: str) -> Any:
+async def _history(running: Stack, graph: str, thread: str) -> AsyncGenerator[Any]:
     from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
     async with running.project.plain(graph) as plain:
@@ -125,11 +126,11 @@ async def _history(running: Stack, graph: str, thread: str) -> Any:
             yield snapshot
 
 
-async def _plain(graph: Any, config: dict[str, Any], turn: Mapping[str, Any]) -> Happened:
+async def _plain(graph: Any, config: RunnableConfig, turn: Mapping[str, Any]) -> Happened:
     snapshot = await graph.aget_state(config)
     history = [s async for s in graph.aget_state_history(config)] if "checkpoint" in turn else []
     request = _request(turn, snapshot, history)
-    given = _command(request["command"]) if request.get("command") else request.get("input")
+    given = command_of(request["command"]) if request.get("command") else request.get("input")
     run: dict[str, Any] = {**config, **request.get("config", {})}
     if "checkpoint" in request:
         run["configurable"] = {**run["configurable"], "checkpoint_id": request["checkpoint"]["checkpoint_id"]}
