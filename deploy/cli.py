@@ -6,6 +6,9 @@ Each command imports what it runs when it runs: `turns --help` and a misspelt fl
 from __future__ import annotations
 
 import asyncio
+import atexit
+import contextlib
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -94,6 +97,23 @@ def check_project(**flags: str | None) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line and exits: 0 done, 1 failed, 2 wrong input or set-up, 130 interrupted."""
+    code = [FAILED]  # what remains when an error is not one of ours and Python prints its traceback
+    # Registered first, so run last, after what tracing libraries register to send the rest. Threads of Temporal's
+    # Rust core may still call into an interpreter that is being torn down, which then aborts (seen now
+    # and then with temporalio 1.35 after a refused connection): the process ends before that.
+    atexit.register(lambda: _end(code[0]))
+    code[0] = _run(arguments)
+    sys.exit(code[0])
+
+
+def _end(code: int) -> NoReturn:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     code: object = FAILED
     try:
         code = cli.main(arguments, prog_name="turns", standalone_mode=False)
@@ -107,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         code = told if told is not None else _tell(str(exc), FAILED)
     except (KeyboardInterrupt, click.Abort):
         code = INTERRUPTED
-    sys.exit(code if isinstance(code, int) else 0)
+    return code if isinstance(code, int) else 0
 
 
 def _refuse(error: click.ClickException) -> int:
