@@ -18,11 +18,11 @@ from activities.failures import translate
 from activities.heartbeat import Attempts, beating
 from adapter import faultpoints
 from adapter.engine import Engine, Entry, Outcome
-from adapter.store.pool import Pool
+from adapter.store.pool import Pool, fetch_one
 from adapter.store.turns import claim_and_load
 from adapter.writer import Claim
 from workflows import names
-from workflows.contracts import Effect, Step, Stepped
+from workflows.contracts import Effect, Queued, Step, Stepped
 
 log = logging.getLogger("turns")
 
@@ -37,7 +37,16 @@ class StepActivities:
 
     @activity.defn(name=names.BEGIN)
     async def begin(self, step: Step) -> Stepped:
-        """Applies the turn's input and runs inline nodes up to the first effects."""
+        """Applies the turn's input and runs inline nodes up to the first effects.
+
+        A turn that was accepted earlier goes first, whichever of them was submitted first (I3).
+        """
+        try:
+            older = await fetch_one(self._pool, "older_pending", turn_id=step.turn_id)
+        except Exception as exc:
+            raise translate(exc) from None
+        if older is not None:
+            return Stepped(older=Queued(str(older["turn_id"]), older["seq"]))
         return await self._run(step, first=True)
 
     @activity.defn(name=names.ADVANCE)

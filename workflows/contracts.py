@@ -115,11 +115,13 @@ class Stepped:
         frontier: effects that want to start next.
         interrupted: tasks that stopped at an interrupt.
         finished: whether the turn's final status is stored.
+        older: from begin: a turn that was accepted before this one and has not begun; it goes first.
     """
 
     frontier: tuple[Effect, ...] = ()
     interrupted: tuple[str, ...] = ()
     finished: bool = False
+    older: Queued | None = None
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,7 @@ class TurnWorkflow:
         self._held: set[str] = set(start.going.held) if start.going else set()
         self._going: Going | None = start.going
         self._begun = start.going is not None
+        self._older: Queued | None = None
 
     # ------------------------------------------------------------ what clients may say
 
@@ -59,9 +60,7 @@ class TurnWorkflow:
         if self._turn is not None:
             known.add(self._turn.turn_id)
         if request.turn.turn_id not in known:
-            self._queue.append(request.turn)
-            # The rows say in which order the turns were accepted; the updates may come in another.
-            self._queue.sort(key=lambda t: t.seq)
+            self._put(request.turn)
         if request.cut_in and self._turn is not None and self._turn.turn_id != request.turn.turn_id:
             self._stop()
         ids = [t.turn_id for t in self._queue]
@@ -85,6 +84,10 @@ class TurnWorkflow:
             queue=tuple(t.turn_id for t in self._queue),
         )
 
+    def _put(self, turn: Queued) -> None:
+        self._queue.append(turn)
+        self._queue.sort(key=lambda t: t.seq)
+
     def _stop(self) -> None:
         self._stopping = True
         if self._task is not None:
@@ -98,6 +101,13 @@ class TurnWorkflow:
         await workflow.wait_condition(lambda: bool(self._queue or self._going))
         turn = self._turn = self._going.turn if self._going else self._queue.pop(0)
         ended = await self._run_until_it_ends(turn)
+        while (older := self._older) is not None and not self._stopping:
+            # Updates may come in another order than their turns were accepted in (or not at all, if the API died).
+            self._older = None
+            self._put(turn)
+            turn = self._turn = older
+            self._queue = [t for t in self._queue if t.turn_id != turn.turn_id]
+            ended = await self._run_until_it_ends(turn)
         self._turn = None
         await workflow.wait_condition(workflow.all_handlers_finished)
         if self._queue or self._going:
@@ -175,6 +185,9 @@ class TurnWorkflow:
             name = names.ADVANCE if self._begun else names.BEGIN
             step = Step(self._start.thread_id, turn.turn_id, held=tuple(sorted(self._held)))
             last = await self._execute(name, name.partition(":")[2], step)
+            if last.older is not None:
+                self._older = last.older
+                return
             self._begun = True
         if not last.finished:
             await self._drive(turn, last, ())

@@ -205,6 +205,11 @@ SELECT t.turn_id, t.thread_id, t.seq, t.graph_id, t.assistant_id, t.status, t.or
        CASE WHEN t.applied THEN t.request - 'input' ELSE t.request END AS request
 FROM turns.turn t JOIN turns.thread h USING (thread_id) WHERE t.turn_id = %(turn_id)s
 
+-- name: older_pending
+-- A turn of the same thread that was accepted earlier and has not begun.
+SELECT o.turn_id, o.seq FROM turns.turn t JOIN turns.turn o ON o.thread_id = t.thread_id AND o.seq < t.seq
+WHERE t.turn_id = %(turn_id)s AND t.status = 'pending' AND o.status = 'pending' ORDER BY o.seq LIMIT 1
+
 -- name: start_turn
 -- pending | error ► running. Stores what every later step of the turn needs to know.
 UPDATE turns.turn SET status = 'running', updated_at = now(), origin = %(origin)s, resume = %(resume)s,
