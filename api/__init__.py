@@ -1,0 +1,1 @@
+"""The HTTP side: validates, records turns, relays what the event log holds."""

@@ -1,0 +1,52 @@
+"""Owns what a caller who waits for a run is told in the end: its values, its questions or its error."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any, cast
+
+from psycopg.rows import DictRow
+
+from adapter.errors import NotFound
+from adapter.store import requests
+from adapter.wire import dumps, interrupt_json
+from api.deps import Parts
+from api.sse import WAITING
+
+
+async def waited_for(parts: Parts, turn_id: str) -> AsyncGenerator[bytes]:
+    """Yields line breaks until the turn has ended, then its outcome."""
+    async for ended in parts.streams.until_final(turn_id):
+        if ended is None:
+            yield WAITING
+            continue
+        yield dumps(await _outcome(parts, ended)).encode()
+        return
+    yield dumps({"__error__": {"error": "NotFound", "message": "Run not found"}}).encode()
+
+
+async def nothing_after(parts: Parts, turn_id: str) -> AsyncGenerator[bytes]:
+    """Yields line breaks until the turn has ended, then an empty object."""
+    async for ended in parts.streams.until_final(turn_id):
+        if ended is None:
+            yield WAITING
+    yield b"{}"
+
+
+async def _outcome(parts: Parts, ended: DictRow) -> Any:
+    if ended["status"] == "error":
+        return {"__error__": ended["error"]}
+    if ended["status"] != "success":
+        return {}
+    try:
+        thread = await requests.get_thread(parts.pool, str(ended["thread_id"]))
+    except NotFound:
+        return {}
+    snapshot = await parts.snapshots.outcome(thread, ended["graph_id"], str(ended["turn_id"]))
+    if snapshot is None:
+        return {}
+    values: Any = snapshot.values
+    if snapshot.interrupts and isinstance(values, Mapping):
+        questions = [interrupt_json(interrupt) for interrupt in snapshot.interrupts]
+        return {**cast("Mapping[str, Any]", values), "__interrupt__": questions}
+    return values

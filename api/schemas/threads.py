@@ -1,0 +1,74 @@
+"""What bodies of the thread routes may hold."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, field_validator
+
+from api.bodies import Body, refuse_reserved
+
+Metadata = Annotated[dict[str, Any], AfterValidator(refuse_reserved)]
+Limit = Annotated[int, Field(ge=1, le=1000)]
+# As far as PostgreSQL counts.
+Offset = Annotated[int, Field(ge=0, le=2**62)]
+ThreadStatus = Literal["idle", "busy", "interrupted", "error"]
+Sort = Literal["thread_id", "status", "created_at", "updated_at", "state_updated_at"]
+
+
+class Update(Body):
+    """One edit of a superstep, as if a node had returned it."""
+
+    values: Any = None
+    command: dict[str, Any] | None = None
+    as_node: str | None = None
+
+
+class Superstep(Body):
+    """Edits that count as one step."""
+
+    updates: Annotated[list[Update], Field(min_length=1)]
+
+
+class ThreadCreate(Body):
+    """POST /threads."""
+
+    thread_id: str | None = None
+    metadata: Metadata = Field(default_factory=dict[str, Any])
+    if_exists: Literal["raise", "do_nothing"] = "raise"
+    supersteps: list[Superstep] = Field(default_factory=list[Superstep])
+
+
+class ThreadPatch(Body):
+    """PATCH /threads/{thread_id}."""
+
+    metadata: Metadata = Field(default_factory=dict[str, Any])
+
+
+class ThreadCount(Body):
+    """POST /threads/count."""
+
+    metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
+    values: dict[str, Any] = Field(default_factory=dict[str, Any])
+    status: ThreadStatus | None = None
+
+    @field_validator("values")
+    @classmethod
+    def _no_values(cls, values: dict[str, Any]) -> dict[str, Any]:
+        if values:
+            raise ValueError(
+                "threads cannot be searched by their values; put what you search by into metadata"
+            )
+        return values
+
+
+class ThreadSearch(ThreadCount):
+    """POST /threads/search."""
+
+    ids: list[str] | None = None
+    limit: Limit = 10
+    offset: Offset = 0
+    sort_by: Sort = "updated_at"
+    sort_order: Literal["asc", "desc"] = "desc"
+    select: list[str] = Field(default_factory=list[str])
+    extract: Annotated[dict[str, str], Field(max_length=10)] = Field(default_factory=dict[str, str])

@@ -1,0 +1,196 @@
+"""Owns the wire form of threads, runs, states and journal entries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import Interrupt, PregelTask, StateSnapshot
+from psycopg.rows import DictRow
+
+from api.bodies import without_reserved
+
+# Who a run belongs to, as the reference fills it in when nobody is asked who they are.
+_NOBODY = {"user_id": ""}
+
+
+def when(moment: datetime) -> str:
+    """Returns a time as clients parse it: ISO 8601, UTC, microseconds."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+# ------------------------------------------------------------ threads
+
+
+def thread_json(row: DictRow, values: Any) -> dict[str, Any]:
+    """Returns a thread.
+
+    Args:
+        row: its row.
+        values: its latest state, or None before there is one.
+    """
+    thread = {
+        "thread_id": str(row["thread_id"]),
+        "created_at": when(row["created_at"]),
+        "updated_at": when(row["updated_at"]),
+        "state_updated_at": when(row["state_updated_at"]),
+        "metadata": without_reserved(row["metadata"]),
+        "status": row["status"],
+        "config": row["config"],
+        "values": values,
+    }
+    if row["state_updated_at"] != row["created_at"]:  # a run has ended, or somebody edited the state
+        thread["error"] = row["error"]
+        thread["interrupts"] = row["interrupts"]
+    return thread
+
+
+# ------------------------------------------------------------ runs
+
+
+def run_json(row: DictRow) -> dict[str, Any]:
+    """Returns a run."""
+    request = cast("Mapping[str, Any]", row["request"])
+    ids = {"graph_id": row["graph_id"], "assistant_id": str(row["assistant_id"])}
+    metadata = {"created_by": "system", **ids, **row["metadata"]}
+    return {
+        "run_id": str(row["turn_id"]),
+        "thread_id": str(row["thread_id"]),
+        "assistant_id": ids["assistant_id"],
+        "metadata": metadata,
+        "status": row["status"],
+        "kwargs": {
+            "input": request.get("input"),
+            "command": request.get("command"),
+            "config": _run_config(row, request, metadata, ids),
+            "context": request.get("context") or {},
+            "stream_mode": request.get("stream_mode") or ["values"],
+            "interrupt_before": request.get("interrupt_before"),
+            "interrupt_after": request.get("interrupt_after"),
+            "webhook": None,
+            "feedback_keys": request.get("feedback_keys"),
+            "temporary": bool(request.get("temporary")),
+            "subgraphs": bool(request.get("stream_subgraphs")),
+            "resumable": True,
+            "checkpoint_during": True,
+            "durability": request.get("durability") or "async",
+        },
+        "multitask_strategy": row["strategy"],
+        "created_at": when(row["created_at"]),
+        "updated_at": when(row["updated_at"]),
+        "langsmith_session_name": None,
+    }
+
+
+def _run_config(
+    row: DictRow, request: Mapping[str, Any], metadata: Mapping[str, Any], ids: Mapping[str, str]
+) -> dict[str, Any]:
+    given = cast("Mapping[str, Any]", request.get("config") or {})
+    configurable = {
+        **cast("Mapping[str, Any]", given.get("configurable") or {}),
+        **_NOBODY,
+        "run_id": str(row["turn_id"]),
+        "thread_id": str(row["thread_id"]),
+        **ids,
+    }
+    return {
+        **given,
+        "configurable": configurable,
+        "metadata": {
+            **cast("Mapping[str, Any]", given.get("metadata") or {}),
+            **metadata,
+            "langgraph_version": version("langgraph"),
+        },
+    }
+
+
+# ------------------------------------------------------------ states
+
+
+def state_json(snapshot: StateSnapshot) -> dict[str, Any]:
+    """Returns a state, and those of its open subgraphs if the snapshot has them."""
+    checkpoint = _checkpoint(snapshot.config)
+    parent = _checkpoint(snapshot.parent_config)
+    metadata = cast("Mapping[str, Any] | None", snapshot.metadata)
+    return {
+        "values": snapshot.values,
+        "next": list(snapshot.next),
+        "tasks": [_task(task) for task in snapshot.tasks],
+        "metadata": None if metadata is None else without_reserved(metadata),
+        "created_at": snapshot.created_at,
+        "checkpoint": checkpoint,
+        "parent_checkpoint": parent,
+        "interrupts": [interrupt_json(interrupt) for interrupt in snapshot.interrupts],
+        "checkpoint_id": checkpoint["checkpoint_id"] if checkpoint else None,
+        "parent_checkpoint_id": parent["checkpoint_id"] if parent else None,
+    }
+
+
+EMPTY_STATE: Mapping[str, Any] = {
+    "values": {},
+    "next": [],
+    "tasks": [],
+    "metadata": None,
+    "created_at": None,
+    "checkpoint": None,
+    "parent_checkpoint": None,
+    "interrupts": [],
+    "checkpoint_id": None,
+    "parent_checkpoint_id": None,
+}
+
+
+def interrupt_json(interrupt: Interrupt[Any]) -> dict[str, Any]:
+    """Returns an interrupt as states and threads carry it."""
+    return {"id": interrupt.id, "value": interrupt.value}
+
+
+def checkpoint_json(configurable: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a checkpoint's address."""
+    keys = ("checkpoint_id", "thread_id", "checkpoint_ns", "checkpoint_map")
+    return {key: configurable[key] for key in keys if key in configurable}
+
+
+def _checkpoint(config: RunnableConfig | None) -> dict[str, Any] | None:
+    configurable = (config or {}).get("configurable", {})
+    return checkpoint_json(configurable) if "checkpoint_id" in configurable else None
+
+
+def _task(task: PregelTask) -> dict[str, Any]:
+    error = cast("Any", task.error)
+    inner = task.state
+    return {
+        "id": task.id,
+        "name": task.name,
+        "path": cast("Any", task.path),
+        "error": error if error is None or isinstance(error, str) else repr(error),
+        "interrupts": [interrupt_json(interrupt) for interrupt in task.interrupts],
+        "checkpoint": checkpoint_json(inner.get("configurable", {})) if isinstance(inner, dict) else None,
+        "state": state_json(inner) if isinstance(inner, StateSnapshot) else None,
+        "result": cast("Any", task.result),
+    }
+
+
+# ------------------------------------------------------------ journal
+
+
+def effects_json(rows: Sequence[DictRow]) -> list[dict[str, Any]]:
+    """Returns a thread's journal of effects."""
+    return [
+        {
+            "key": row["key"],
+            "run_id": str(row["turn_id"]),
+            "name": row["name"],
+            "node": row["node"],
+            "mode": row["mode"],
+            "state": row["state"],
+            "attempts": row["attempts"],
+            "error": row["error"],
+            "started_at": when(row["started_at"]),
+            "updated_at": when(row["updated_at"]),
+        }
+        for row in rows
+    ]

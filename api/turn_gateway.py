@@ -1,0 +1,271 @@
+"""Owns the way to Temporal: starting turns, cancelling them, asking how far they are.
+
+No other module of `api` knows Temporal. What goes there are ids and small facts; what a turn is about stays
+in its row. Next: `workflows/turn.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TypeAlias
+
+from psycopg.rows import DictRow
+from temporalio.api.failure.v1 import Failure
+from temporalio.client import Client, WorkflowQueryFailedError, WorkflowQueryRejectedError
+from temporalio.envconfig import ClientConfig
+from temporalio.service import RPCError, RPCStatusCode
+
+from adapter.settings import Settings
+from adapter.store import requests
+from adapter.store.pool import Pool
+from api.errors import Unavailable
+from workflows import names
+from workflows.contracts import Defaults, Progress, Queued, Submit
+from workflows.start import submit
+
+log = logging.getLogger("turns.api")
+
+TemporalClient: TypeAlias = Client
+
+# A query needs a worker; without one the answer is what Temporal itself knows.
+_QUERY_TIMEOUT = timedelta(seconds=3)
+_RPC_TIMEOUT = timedelta(seconds=10)
+# How long a stopping process goes on handing over turns; the sweep submits what is left.
+_LAST_SUBMITS_SECONDS = 2.0
+
+
+async def connect() -> TemporalClient:
+    """Returns a client as Temporal's own environment or profile says; it connects at its first call."""
+    config = ClientConfig.load_client_connect_config()
+    config.setdefault("target_host", "127.0.0.1:7233")
+    return await Client.connect(**config, lazy=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """An activity under way.
+
+    Attributes:
+        node: the node it runs, or a step of the turn itself (`turn:begin`, …).
+        label: its place, as a person reads it.
+        attempt: which attempt this is, from 1.
+        last_error: the type of what ended the attempt before, or None.
+    """
+
+    node: str
+    label: str
+    attempt: int
+    last_error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadProgress:
+    """What Temporal knows about a thread.
+
+    Attributes:
+        running: activities under way, with their attempts.
+        done: labels of the running turn's effects that are done; None when no worker answered.
+        interrupted: tasks of the running turn that wait for an answer; None when no worker answered.
+    """
+
+    running: tuple[Running, ...] = ()
+    done: tuple[str, ...] | None = ()
+    interrupted: int | None = 0
+
+
+@dataclass(slots=True)
+class _Lane:
+    """Submits of one thread, one after the other.
+
+    Attributes:
+        users: tasks that hold or wait for the lock; the lane goes with the last.
+        submitted: turns that this lane has submitted.
+    """
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    users: int = 0
+    submitted: set[str] = field(default_factory=set[str])
+
+
+class TurnGateway:
+    """Starts, cancels and watches turns.
+
+    Args:
+        client: Temporal's.
+        pool: PostgreSQL.
+        settings: of this process.
+    """
+
+    def __init__(self, client: TemporalClient, pool: Pool, settings: Settings) -> None:
+        self._client = client
+        self._pool = pool
+        self._task_queue = settings.task_queue
+        self._defaults = Defaults(
+            hb=settings.heartbeat_timeout,
+            stc=settings.node_timeout,
+            attempts=settings.node_attempts,
+            parallel=settings.parallel_effects,
+        )
+        self._lanes: dict[str, _Lane] = {}
+        self._submits: set[asyncio.Task[None]] = set()
+
+    # ------------------------------------------------------------ start
+
+    def start(self, turn: DictRow, *, cut_in: bool) -> None:
+        """Submits a recorded turn in the background: its client does not wait for Temporal.
+
+        A turn whose submit fails stays pending; the sweep's schedule submits it.
+        """
+        task = asyncio.create_task(self._start(turn, cut_in=cut_in))
+        self._submits.add(task)
+        task.add_done_callback(self._submits.discard)
+
+    async def _start(self, turn: DictRow, *, cut_in: bool) -> None:
+        thread_id, turn_id, seq = str(turn["thread_id"]), str(turn["turn_id"]), int(turn["seq"])
+        lane = self._lanes.setdefault(thread_id, _Lane())
+        lane.users += 1
+        try:
+            async with lane.lock:
+                await self._submit_up_to(lane, thread_id, seq, cut_in=cut_in)
+            await requests.notify_thread(self._pool, thread_id)
+        except Exception as exc:
+            log.warning(
+                "turn %s on thread %s is recorded but not started: %s; the sweep will start it",
+                turn_id,
+                thread_id,
+                type(exc).__name__,
+            )
+        finally:
+            lane.users -= 1
+            if lane.users == 0:
+                self._lanes.pop(thread_id, None)
+
+    async def _submit_up_to(self, lane: _Lane, thread_id: str, seq: int, *, cut_in: bool) -> None:
+        if cut_in:
+            # What waits is cut in on, too; a run that such a turn may still get does nothing.
+            await requests.cancel_waiting(self._pool, thread_id, seq)
+        for row in await requests.unsubmitted_turns(self._pool, thread_id, seq):
+            turn_id, mine = str(row["turn_id"]), row["seq"] == seq
+            if turn_id not in lane.submitted:
+                await self._submit(thread_id, Submit(Queued(turn_id, row["seq"]), cut_in=cut_in and mine))
+                lane.submitted.add(turn_id)
+
+    async def _submit(self, thread_id: str, request: Submit) -> None:
+        await submit(self._client, thread_id, request, task_queue=self._task_queue, defaults=self._defaults)
+
+    async def close(self) -> None:
+        """Waits shortly for submits under way, then gives them up."""
+        if self._submits:
+            await asyncio.wait(self._submits, timeout=_LAST_SUBMITS_SECONDS)
+        for task in self._submits:
+            task.cancel()
+        await asyncio.gather(*self._submits, return_exceptions=True)
+
+    # ------------------------------------------------------------ cancel
+
+    async def cancel(self, thread_id: str, turn_id: str) -> None:
+        """Asks a turn to stop; its row is final when it has.
+
+        Raises:
+            Unavailable: Temporal does not answer.
+        """
+        if await requests.cancel_pending(self._pool, turn_id):
+            return
+        try:
+            await self._signal_cancel(thread_id, turn_id)
+        except RPCError as exc:
+            if exc.status != RPCStatusCode.NOT_FOUND:
+                raise _unavailable(exc) from exc
+            await self._cancel_without_run(thread_id, turn_id)
+        except RuntimeError as exc:
+            raise _unavailable(exc) from exc
+        await requests.notify_cancel(self._pool, turn_id)
+
+    async def _signal_cancel(self, thread_id: str, turn_id: str) -> None:
+        handle = self._client.get_workflow_handle(names.workflow_id(thread_id))
+        await handle.signal(names.CANCEL, turn_id, rpc_timeout=_RPC_TIMEOUT)
+
+    async def _cancel_without_run(self, thread_id: str, turn_id: str) -> None:
+        """Ends a turn whose run is gone although its row is open, as when somebody terminated the workflow.
+
+        A new run of it goes on where it stopped, and is cancelled like any other.
+        """
+        row = await requests.get_turn(self._pool, thread_id, turn_id)
+        if row["status"] != "running":
+            return
+        log.warning(
+            "turn %s on thread %s has no run any more; it is started to be stopped", turn_id, thread_id
+        )
+        try:
+            await self._submit(thread_id, Submit(Queued(turn_id, int(row["seq"]))))
+            await self._signal_cancel(thread_id, turn_id)
+        except (RPCError, RuntimeError) as exc:
+            raise _unavailable(exc) from exc
+
+    # ------------------------------------------------------------ watch
+
+    async def progress(self, thread_id: str) -> ThreadProgress:
+        """Returns what a thread's run is doing.
+
+        Raises:
+            Unavailable: Temporal does not answer.
+        """
+        handle = self._client.get_workflow_handle(names.workflow_id(thread_id))
+        try:
+            described = await handle.describe(rpc_timeout=_RPC_TIMEOUT)
+        except RPCError as exc:
+            if exc.status == RPCStatusCode.NOT_FOUND:
+                return ThreadProgress()
+            raise _unavailable(exc) from exc
+        except RuntimeError as exc:
+            raise _unavailable(exc) from exc
+        if described.close_time is not None:
+            return ThreadProgress()
+        try:
+            told = await handle.query(names.PROGRESS, result_type=Progress, rpc_timeout=_QUERY_TIMEOUT)
+        except (RPCError, WorkflowQueryFailedError, WorkflowQueryRejectedError):
+            told = None
+        labels = list(told.running) if told else []
+        running = tuple(
+            Running(
+                node=pending.activity_type.name,
+                label=_take_label(labels, pending.activity_type.name),
+                attempt=max(1, pending.attempt),
+                last_error=_error_type(pending.last_failure) if pending.HasField("last_failure") else None,
+            )
+            for pending in described.raw_description.pending_activities
+        )
+        if told is None:
+            return ThreadProgress(running, None, None)
+        return ThreadProgress(running, told.done, told.interrupted)
+
+    async def reachable(self) -> bool:
+        """Whether Temporal answers."""
+        try:
+            return await self._client.service_client.check_health(timeout=_QUERY_TIMEOUT)
+        except (RPCError, RuntimeError):
+            return False
+
+
+def _take_label(labels: list[str], node: str) -> str:
+    """Takes the label of one of the node's effects: the node's name, with an index or a count behind it."""
+    for label in labels:
+        if label == node or label.startswith((f"{node}[", f"{node} and ")):
+            labels.remove(label)
+            return label
+    return node
+
+
+def _error_type(failure: Failure) -> str:
+    kind = failure.WhichOneof("failure_info") or "failure"
+    if kind == "application_failure_info":
+        return failure.application_failure_info.type or "error"
+    return kind.removesuffix("_failure_info")
+
+
+def _unavailable(exc: Exception) -> Unavailable:
+    log.warning("Temporal does not answer: %s", type(exc).__name__)
+    return Unavailable("Temporal is not reachable. Try again.")
