@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeAlias
 
@@ -76,20 +76,6 @@ class ThreadProgress:
     interrupted: int | None = 0
 
 
-@dataclass(slots=True)
-class _Lane:
-    """Submits of one thread, one after the other.
-
-    Attributes:
-        users: tasks that hold or wait for the lock; the lane goes with the last.
-        submitted: turns that this lane has submitted.
-    """
-
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    users: int = 0
-    submitted: set[str] = field(default_factory=set[str])
-
-
 class TurnGateway:
     """Starts, cancels and watches turns.
 
@@ -109,7 +95,6 @@ class TurnGateway:
             attempts=settings.node_attempts,
             parallel=settings.parallel_effects,
         )
-        self._lanes: dict[str, _Lane] = {}
         self._submits: set[asyncio.Task[None]] = set()
 
     # ------------------------------------------------------------ start
@@ -125,11 +110,11 @@ class TurnGateway:
 
     async def _start(self, turn: DictRow, *, cut_in: bool) -> None:
         thread_id, turn_id, seq = str(turn["thread_id"]), str(turn["turn_id"]), int(turn["seq"])
-        lane = self._lanes.setdefault(thread_id, _Lane())
-        lane.users += 1
         try:
-            async with lane.lock:
-                await self._submit_up_to(lane, thread_id, seq, cut_in=cut_in)
+            if cut_in:
+                # What waits is cut in on, too; a run that such a turn may still get does nothing.
+                await requests.cancel_waiting(self._pool, thread_id, seq)
+            await self._submit(thread_id, Submit(Queued(turn_id, seq), cut_in=cut_in))
             await requests.notify_thread(self._pool, thread_id)
         except Exception as exc:
             log.warning(
@@ -138,20 +123,6 @@ class TurnGateway:
                 thread_id,
                 type(exc).__name__,
             )
-        finally:
-            lane.users -= 1
-            if lane.users == 0:
-                self._lanes.pop(thread_id, None)
-
-    async def _submit_up_to(self, lane: _Lane, thread_id: str, seq: int, *, cut_in: bool) -> None:
-        if cut_in:
-            # What waits is cut in on, too; a run that such a turn may still get does nothing.
-            await requests.cancel_waiting(self._pool, thread_id, seq)
-        for row in await requests.unsubmitted_turns(self._pool, thread_id, seq):
-            turn_id, mine = str(row["turn_id"]), row["seq"] == seq
-            if turn_id not in lane.submitted:
-                await self._submit(thread_id, Submit(Queued(turn_id, row["seq"]), cut_in=cut_in and mine))
-                lane.submitted.add(turn_id)
 
     async def _submit(self, thread_id: str, request: Submit) -> None:
         await submit(self._client, thread_id, request, task_queue=self._task_queue, defaults=self._defaults)

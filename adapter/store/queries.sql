@@ -156,15 +156,6 @@ ORDER BY seq DESC LIMIT %(limit)s OFFSET %(offset)s
 SELECT turn_id, status, seq FROM turns.turn
 WHERE thread_id = %(thread_id)s AND status IN ('pending', 'running') ORDER BY seq
 
--- name: unsubmitted_turns
--- A turn to be submitted and the ones accepted shortly before it that have not begun: submitted in this order,
--- turns begin in the order of acceptance, whichever process is faster. Older ones wait in the workflow's queue
--- already, or are the sweep's.
-SELECT turn_id, seq, created_at FROM turns.turn
-WHERE thread_id = %(thread_id)s AND status = 'pending' AND seq <= %(seq)s
-  AND (seq = %(seq)s OR created_at > now() - interval '10 seconds')
-ORDER BY seq
-
 -- name: cancel_waiting
 -- pending ► interrupted, for every turn that waits before another one that cuts in; their thread stays busy.
 WITH t AS (

@@ -245,11 +245,6 @@ async def list_turns(
     return await fetch_all(pool, "list_turns", thread_id=thread_id, status=status, limit=limit, offset=offset)
 
 
-async def unsubmitted_turns(pool: Pool, thread_id: str, seq: int) -> list[DictRow]:
-    """Returns the pending turn `seq` and those accepted just before it, in the order to submit them."""
-    return await fetch_all(pool, "unsubmitted_turns", thread_id=thread_id, seq=seq)
-
-
 async def delete_turn(pool: Pool, thread_id: str, turn_id: str) -> None:
     """Deletes a turn with its events; what it did to its thread's state stays.
 
