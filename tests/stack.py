@@ -38,6 +38,7 @@ class Stack:
     async def submit(
         self,
         graph: str = "graph",
+        /,
         *,
         thread: str,
         key: str | None = None,
@@ -79,7 +80,7 @@ class Stack:
                     return row
                 await asyncio.sleep(0.02)
 
-    async def turn(self, graph: str = "graph", *, thread: str, **request: Any) -> dict[str, Any]:
+    async def turn(self, graph: str = "graph", /, *, thread: str, **request: Any) -> dict[str, Any]:
         """Runs one turn to its end; returns its row."""
         return await self.ended(await self.submit(graph, thread=thread, **request))
 
@@ -119,10 +120,9 @@ async def stack(
     **settings: Any,
 ) -> AsyncGenerator[Stack]:
     """Runs a worker for `graphs` until the block ends."""
+    defaults: dict[str, Any] = {"heartbeat_timeout": 10.0, "shutdown_grace": 2.0}
     given = Settings(
-        database_url=database_url,
-        task_queue=f"turns-{uuid.uuid4().hex[:8]}",
-        **{"heartbeat_timeout": 10.0, "shutdown_grace": 2.0, **settings},
+        database_url=database_url, task_queue=f"turns-{uuid.uuid4().hex[:8]}", **{**defaults, **settings}
     )
     project = Project(Path("langgraph.json"), {}, dict(graphs))
     client = client or await Client.connect(address)

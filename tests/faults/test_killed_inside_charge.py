@@ -42,6 +42,6 @@ async def test_the_turn_completes_and_charges_once(
         assert it.count("effects", "charge") == 1
         assert it.count("effects", "notification") == 1
         # The step is in the event log once, although it ran twice.
-        updates = [list(data)[0] for name, data in await it.stack.events(turn) if name == "updates"]
+        updates = [next(iter(data)) for name, data in await it.stack.events(turn) if name == "updates"]
         assert updates == ["plan", "charge", "notify", "finish"]
         assert (await it.stack.activities(thread)) == ["turn:begin", "charge", "notify"]

@@ -74,16 +74,22 @@ def looping() -> Any:
         KEYS.append(("count", idempotency_key("charge")))
         return {"n": state.get("n", 0) + 1}
 
+    def again(state: State) -> str:
+        return "count" if state.get("n", 0) < 3 else END
+
     builder = StateGraph(State)
     builder.add_node("count", count).add_edge(START, "count")
-    builder.add_conditional_edges("count", lambda s: "count" if s["n"] < 3 else END, ["count", END])
+    builder.add_conditional_edges("count", again, ["count", END])
     return builder.compile()
 
 
 def sending() -> Any:
+    def spread(state: State) -> list[Send]:
+        return [Send("pay", {"n": i}) for i in range(3)]
+
     builder = StateGraph(State)
     builder.add_node("pay", keyed("pay"))
-    builder.add_conditional_edges(START, lambda s: [Send("pay", {"n": i}) for i in range(3)], ["pay"])
+    builder.add_conditional_edges(START, spread, ["pay"])
     return builder.compile()
 
 

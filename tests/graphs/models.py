@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
-from langchain.agents import create_agent
+from langchain.agents import create_agent  # pyright: ignore[reportUnknownVariableType] - BaseCheckpointSaver has no argument there
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
@@ -46,7 +46,7 @@ class TwoTools(BaseChatModel):
         if reply.tool_calls:
             yield ChatGenerationChunk(
                 message=AIMessageChunk(
-                    "",
+                    content="",
                     tool_call_chunks=[
                         {"name": c["name"], "args": '{"city": "Bonn"}', "id": c["id"], "index": i}
                         for i, c in enumerate(reply.tool_calls)
@@ -55,7 +55,7 @@ class TwoTools(BaseChatModel):
             )
             return
         for word in str(reply.content).split(" "):
-            yield ChatGenerationChunk(message=AIMessageChunk(f"{word} "))
+            yield ChatGenerationChunk(message=AIMessageChunk(content=f"{word} "))
 
     def _stream(
         self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kw: Any
@@ -82,4 +82,4 @@ def sky(city: str) -> str:
 
 
 def scripted_agent() -> Any:
-    return create_agent(TwoTools(), [temperature, sky])
+    return cast("Any", create_agent(TwoTools(), [temperature, sky]))

@@ -1,4 +1,4 @@
-"""A durable turn equals a plain LangGraph run: same state, same node calls, same stream but for the order in a superstep."""
+"""A durable turn equals a plain LangGraph run: same state, node calls and stream (order in a superstep aside)."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
+from langchain_core.runnables import RunnableConfig
 
 from adapter.errors import StaleAttempt
 from adapter.saver import FencedSaver
@@ -107,13 +108,16 @@ async def test_a_late_branch_cannot_claim_inside_a_newer_scope(pool: Pool, turn:
 async def test_a_stale_batch_writes_nothing_at_all(pool: Pool, turn: tuple[str, str]) -> None:
     thread, turn_id = turn
     old = await claim(pool, thread, "", 10, 1)
-    async with FencedWriter(pool, old, turn_id, token_delay=0) as writer:
+    # The event waits for company, so that it is in the batch of the write and not stored before the newer claim.
+    async with FencedWriter(pool, old, turn_id, token_delay=60) as writer:
         saver = FencedSaver(pool, writer)
         writer.emit(Event("values", "1"))
         await claim(pool, thread, "", 10, 2)
-        config = {"configurable": {"thread_id": thread, "checkpoint_ns": "", "checkpoint_id": str(uuid.uuid4())}}
+        config: RunnableConfig = {
+            "configurable": {"thread_id": thread, "checkpoint_ns": "", "checkpoint_id": str(uuid.uuid4())}
+        }
         with pytest.raises(StaleAttempt):
-            await saver.aput_writes(config, [("x", 1)], "task")  # type: ignore[arg-type]
+            await saver.aput_writes(config, [("x", 1)], "task")
         with pytest.raises(StaleAttempt):
             writer.raise_error()
         writer.error = None

@@ -22,7 +22,6 @@ from tests.stack import Stack, stack
 FOLDER = Path(__file__).parent / "histories"
 
 
-
 async def fan_out(running: Stack, thread: str) -> None:
     """Three parallel branches of two effects each, then one more: begin, branches, advance."""
     await running.turn("send", thread=thread, input={"trail": [], "n": 3})
@@ -59,10 +58,7 @@ async def record(database_url: str, address: str, names: list[str]) -> None:
         for name in names or RECORDINGS:
             thread = str(uuid.uuid5(uuid.NAMESPACE_DNS, name))
             await RECORDINGS[name](running, thread)
-            runs = [
-                run
-                async for run in client.list_workflows(f'WorkflowId = "thread/{thread}"')
-            ]
+            runs = [run async for run in client.list_workflows(f'WorkflowId = "thread/{thread}"')]
             oldest = min(runs, key=lambda run: run.start_time)
             handle = client.get_workflow_handle(oldest.id, run_id=oldest.run_id)
             history = await handle.fetch_history()

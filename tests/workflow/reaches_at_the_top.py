@@ -1,7 +1,9 @@
 """A workflow whose module imports LangGraph."""
 
-import langgraph.graph  # noqa: F401
+import langgraph.graph as langgraph_graph
 from temporalio import workflow
+
+__all__ = ["ReachesAtTheTop", "langgraph_graph"]
 
 
 @workflow.defn(name="ReachesAtTheTop")

@@ -29,14 +29,22 @@ async def test_a_cancelled_turn_stops_at_its_last_checkpoint(postgres: Postgres,
 
         switch.go.set()
         assert (await running.turn(thread=thread, input={"trail": ["again"]}))["status"] == "success"
-        assert (await running.state("graph", thread)).values["trail"] == ["first", "again", "first", "wait", "last"]
+        assert (await running.state("graph", thread)).values["trail"] == [
+            "first",
+            "again",
+            "first",
+            "wait",
+            "last",
+        ]
 
 
 async def test_a_turn_that_waits_is_cancelled_by_its_row(postgres: Postgres, temporal: str) -> None:
     switch = Switch()
     async with stack(postgres.clone(), temporal, {"graph": waiting(switch)}) as running:
         thread = str(uuid.uuid4())
-        first, second, third = [await running.submit(thread=thread, input={"trail": [str(i)]}) for i in range(3)]
+        first, second, third = [
+            await running.submit(thread=thread, input={"trail": [str(i)]}) for i in range(3)
+        ]
         await switch.started.wait()
 
         assert await requests.cancel_pending(running.pool, second)
@@ -49,9 +57,13 @@ async def test_a_turn_that_waits_is_cancelled_by_its_row(postgres: Postgres, tem
         assert [word for word in trail if word.isdigit()] == ["0", "2"]
 
 
-async def test_cancelling_the_workflow_in_temporals_ui_stops_the_turn(postgres: Postgres, temporal: str) -> None:
+async def test_cancelling_the_workflow_in_temporals_ui_stops_the_turn(
+    postgres: Postgres, temporal: str
+) -> None:
     switch = Switch()
-    async with stack(postgres.clone(), temporal, {"graph": waiting(switch)}, heartbeat_timeout=2.0) as running:
+    async with stack(
+        postgres.clone(), temporal, {"graph": waiting(switch)}, heartbeat_timeout=2.0
+    ) as running:
         thread = str(uuid.uuid4())
         turn = await running.submit(thread=thread, input={"trail": []})
         await switch.started.wait()

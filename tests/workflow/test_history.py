@@ -75,7 +75,7 @@ async def test_nothing_said_is_in_the_history(postgres: Postgres, temporal: str)
 
 async def test_history_has_the_same_size_with_400_messages(postgres: Postgres, temporal: str) -> None:
     async with stack(postgres.clone(), temporal, {"graph": _chat()}) as running:
-        sizes = []
+        sizes: list[int] = []
         for count in (1, 400):
             thread = str(uuid.uuid4())
             said = [("user", "x" * 2048)] * count

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 
+from langchain_core.runnables import RunnableConfig
 from temporalio.client import WorkflowExecutionStatus
 
 from tests.graphs.shapes import linear
@@ -35,9 +36,9 @@ async def _one_lineage(running: Stack, thread: str) -> None:
         from adapter.saver import FencedSaver
 
         reading = copy_graph(graph, checkpointer=FencedSaver(running.pool))
-        config = {"configurable": {"thread_id": thread}}
+        config: RunnableConfig = {"configurable": {"thread_id": thread}}
         snapshots = [s async for s in reading.aget_state_history(config)]
-    parents = [s.parent_config["configurable"]["checkpoint_id"] for s in snapshots if s.parent_config]
+    parents = [s.parent_config.get("configurable", {})["checkpoint_id"] for s in snapshots if s.parent_config]
     assert len(parents) == len(set(parents)) == len(snapshots) - 1
 
 

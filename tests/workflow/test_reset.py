@@ -17,7 +17,9 @@ from workflows import names
 async def _reset(running: Stack, thread: str) -> None:
     """What the UI's "Reset" does with "last workflow task"."""
     history = await running.history(thread)
-    last = max(e.event_id for e in history.events if e.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED)
+    last = max(
+        e.event_id for e in history.events if e.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+    )
     await running.client.workflow_service.reset_workflow_execution(
         ResetWorkflowExecutionRequest(
             namespace="default",
@@ -29,7 +31,9 @@ async def _reset(running: Stack, thread: str) -> None:
     )
 
 
-async def test_reset_to_the_last_workflow_task_retries_the_failed_node(postgres: Postgres, temporal: str) -> None:
+async def test_reset_to_the_last_workflow_task_retries_the_failed_node(
+    postgres: Postgres, temporal: str
+) -> None:
     switch = Switch(failures=2)
     switch.go.set()
     async with stack(postgres.clone(), temporal, {"graph": failing(switch)}) as running:
@@ -48,7 +52,7 @@ async def test_reset_to_the_last_workflow_task_retries_the_failed_node(postgres:
         assert len(switch.keys) == 3
         assert len(set(switch.keys)) == 1
         assert (await running.state("graph", thread)).values["trail"] == ["first", "pay", "last"]
-        updates = [list(data)[0] for name, data in await running.events(turn) if name == "updates"]
+        updates = [next(iter(data)) for name, data in await running.events(turn) if name == "updates"]
         assert updates == ["first", "pay", "last"]
         assert handle is not None
 
