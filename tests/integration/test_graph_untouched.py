@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from adapter.gate import gated
-from tests.graphs.shapes import fan_out_inside_a_subgraph, node_with_a_retry_policy
+from tests.graphs.shapes_failures import node_with_a_retry_policy
+from tests.graphs.shapes_subgraphs import fan_out_inside_a_subgraph
 from tests.servers import Postgres
 from tests.stack import stack
 
