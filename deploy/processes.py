@@ -131,5 +131,8 @@ def check_project(flags: Flags) -> None:
         os.dup2(2, 1)
         from adapter.graphs import load_project
 
-        project = load_project(settings.config)
+        try:
+            project = load_project(settings.config)
+        except SystemExit:
+            raise ConfigError("a graph's module ended the process while it was imported") from None
         json.dump({"graphs": project.graph_ids}, answer)

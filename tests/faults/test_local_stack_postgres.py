@@ -43,12 +43,15 @@ async def started(postgres: EmbeddedPostgres) -> Child:
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
     async with asyncio.timeout(WITHIN):
-        while not await condition():  # noqa: ASYNC110  another process sets no event
+        while not await condition():
             await asyncio.sleep(0.05)
 
 
 async def _not_running(process: psutil.Process) -> bool:
-    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:  # reaped between the two looks
+        return True
 
 
 def server_of(postgres: EmbeddedPostgres) -> psutil.Process:
