@@ -68,7 +68,7 @@ class StepActivities:
                 outcome = await self._enter(step, first)
         except Exception as exc:
             raise translate(exc) from None
-        faultpoints.reached(faultpoints.BEFORE_COMPLETION)
+        faultpoints.reached(faultpoints.BEGIN_COMMITTED if first else faultpoints.BEFORE_COMPLETION)
         if first:
             log.info("turn %s on thread %s began", step.turn_id, step.thread_id)
         elif step.allow:

@@ -166,7 +166,9 @@ class Engine:
                 turn_id=turn.turn_id,
                 allow=frozenset(entry.allow),
                 branches=entry.branches,
-                held=frozenset(entry.held),
+                held=frozenset(entry.held) | turn.held,
+                on_breakpoint=_holder(turn, writer),
+                answers=plan.resume or {},
                 attempt=entry.attempt,
                 stop=plan.stop,
                 lineage=saver,
@@ -174,6 +176,8 @@ class Engine:
                 heartbeat=entry.heartbeat,
             )
             asked = asked_of(turn)
+            if "" in turn.held and plan.input is None and not plan.first_row:
+                return await self._stopped(turn, writer)
             tap = Tap(writer, saver, gate, asked, first=entry.first, shown=shown)
             seen = await self._seen_messages(turn, entry, asked)
             await self._stream(graph, turn, plan, writer, saver, gate, tap, asked, seen)
@@ -249,6 +253,7 @@ class Engine:
         waits = tap.stopped_at_interrupt
         interrupts = _innermost(tap.interrupts) if waits else {}
         await writer.drain()
+        faultpoints.reached(faultpoints.BEFORE_END)
         await writer.write(
             lambda conn: turns.finish(
                 conn,
@@ -259,6 +264,13 @@ class Engine:
             )
         )
         return Outcome((), interrupted, finished=True)
+
+    async def _stopped(self, turn: TurnRow, writer: FencedWriter) -> Outcome:
+        """Ends a turn whose earlier attempt stopped at a breakpoint of the root graph; entering would pass it."""
+        await writer.write(
+            lambda conn: turns.finish(conn, turn.turn_id, status="success", thread_status="interrupted")
+        )
+        return Outcome(finished=True)
 
     # ------------------------------------------------------------ what is passed to LangGraph
 
@@ -322,6 +334,18 @@ def _hidden(entry: Entry) -> tuple[str, frozenset[str]] | None:
     """Returns what to hide in the root graph; in a subgraph the gate says so when it is entered."""
     roots = frozenset(branch[0] for branch in entry.branches if len(branch) == 1)
     return ("", roots) if roots else None
+
+
+def _holder(turn: TurnRow, writer: FencedWriter) -> Callable[[str], None]:
+    """Returns what notes a static breakpoint: queued at once, so that it is stored with the checkpoint before it."""
+
+    def hold(task_id: str) -> None:
+        if task_id in turn.held:
+            return
+        noting = asyncio.ensure_future(writer.write(lambda conn: turns.hold(conn, turn.turn_id, task_id)))
+        noting.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    return hold
 
 
 def _mark_applied(turn: TurnRow) -> Callable[[Connection], Any]:

@@ -121,7 +121,10 @@ class Gate:
         attempt: this activity's attempt, from 1.
         stop: last superstep the turn may run in the root graph (one recursion budget a turn).
         lineage: what is known of the checkpoints.
-        on_effect: called when an effect node starts; may return a replacement for `Runtime.heartbeat`.
+        on_breakpoint: called with the task id of a subgraph that stopped at a static breakpoint.
+        answers: interrupt id to answer, as this turn gives them.
+        first_attempt_at: Unix time of the first attempt, if known.
+        heartbeat: what `Runtime.heartbeat` calls, too.
     """
 
     turn_id: str
@@ -131,6 +134,8 @@ class Gate:
     attempt: int
     stop: int
     lineage: Lineage
+    on_breakpoint: Callable[[str], None]
+    answers: Mapping[str, Any] = field(default_factory=dict[str, Any])
     first_attempt_at: float | None = None
     heartbeat: Callable[[], None] | None = None
     frontier: dict[str, FrontierEntry] = field(default_factory=dict[str, FrontierEntry])
@@ -150,8 +155,8 @@ class Gate:
         inside = any(path[: len(branch)] == branch for branch in self.branches)
         if not inside and not any(branch[: len(path)] == path for branch in self.branches):
             raise Suspended(task.node)
-        if task.task_id in self.held:
-            known = self.lineage.open_task(task.parent_ns, task.task_id)
+        known = self.lineage.open_task(task.parent_ns, task.task_id)
+        if task.task_id in self.held or self._asked_before(known):
             interrupts: tuple[Interrupt[Any], ...] = known.interrupts if known else ()
             self.raised_again.update((task.parent_ns, i.id) for i in interrupts)
             self.interrupted.add(task.task_id)
@@ -161,6 +166,20 @@ class Gate:
             self.out_of_steps = True
             raise Suspended(task.node)
         return inside
+
+    def _asked_before(self, known: OpenTask | None) -> bool:
+        """Whether an earlier attempt of this activity got as far as a question that is not answered.
+
+        Running the task again would let LangGraph answer it with the answer to the question before.
+        """
+        waits = self.attempt > 1 and known is not None and bool(known.interrupts)
+        return waits and known is not None and not any(i.id in self.answers for i in known.interrupts)
+
+    def stopped(self, task: TaskFacts, interrupt: GraphInterrupt) -> None:
+        """Notes that a task stopped at an interrupt, or at a static breakpoint inside it."""
+        self.interrupted.add(task.task_id)
+        if not interrupt.args or not interrupt.args[0]:
+            self.on_breakpoint(task.task_id)
 
     def enter(self, ns: str, path: tuple[str, ...]) -> None:
         """Limits the subgraph at `ns` to this activity's branches, if they part inside it."""
@@ -244,8 +263,8 @@ class Inline(_Wrapper):
             config = _pregel.with_runtime(config, gate._runtime)  # pyright: ignore[reportPrivateUsage]
             try:
                 return await self.inner.ainvoke(input, config, **kwargs)
-            except GraphInterrupt:
-                gate.interrupted.add(task.task_id)
+            except GraphInterrupt as exc:
+                gate.stopped(task, exc)
                 raise
         return await self.inner.ainvoke(input, config, **kwargs)
 
@@ -266,8 +285,8 @@ class Effect(_Wrapper):
         token = RUNNING.set(RunningEffect(gate, "/".join(_label(t) for t in path), path))
         try:
             return await self.inner.ainvoke(input, gate.prepare(task, config), **kwargs)
-        except GraphInterrupt:
-            gate.interrupted.add(task.task_id)
+        except GraphInterrupt as exc:
+            gate.stopped(task, exc)
             raise
         finally:
             RUNNING.reset(token)
@@ -299,8 +318,8 @@ class Subgraph(_Wrapper):
         token = _PATH.set(path)
         try:
             return await self.inner.ainvoke(input, config, **kwargs)
-        except GraphInterrupt:
-            gate.interrupted.add(task.task_id)
+        except GraphInterrupt as exc:
+            gate.stopped(task, exc)
             raise
         finally:
             _PATH.reset(token)

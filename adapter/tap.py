@@ -100,6 +100,7 @@ class Tap:
         self._event_loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self.stopped_at_interrupt = False
+        self._on_breakpoint = gate.on_breakpoint
         self.interrupts: dict[str, tuple[int, Sequence[Any]]] = {}
 
     def __call__(self, chunk: Chunk) -> None:
@@ -219,6 +220,8 @@ class Tap:
     def _note_interrupt(self, ns: Namespace, payload: Any) -> None:
         if not ns and isinstance(payload, Mapping) and INTERRUPT_KEY in payload:
             self.stopped_at_interrupt = True
+            if not payload[INTERRUPT_KEY]:
+                self._on_breakpoint("")
 
     # ------------------------------------------------------------ order of storing
 

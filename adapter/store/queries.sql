@@ -192,7 +192,7 @@ ORDER BY t.thread_id, t.seq LIMIT %(limit)s
 -- name: load_turn
 -- For an activity; the input is left out once it was applied, since it can be large.
 SELECT t.turn_id, t.thread_id, t.seq, t.graph_id, t.assistant_id, t.status, t.origin, t.applied, t.resume,
-       t.stop, t.error, t.last_offset, t.metadata, h.origin AS thread_origin,
+       t.stop, t.error, t.held, t.last_offset, t.metadata, h.origin AS thread_origin,
        CASE WHEN t.applied THEN t.request - 'input' ELSE t.request END AS request
 FROM turns.turn t JOIN turns.thread h USING (thread_id) WHERE t.turn_id = %(turn_id)s
 
@@ -204,7 +204,7 @@ WHERE t.turn_id = %(turn_id)s AND t.status = 'pending' AND o.status = 'pending' 
 -- name: start_turn
 -- pending | error ► running. Stores what every later step of the turn needs to know.
 UPDATE turns.turn SET status = 'running', updated_at = now(), origin = %(origin)s, resume = %(resume)s,
-    stop = %(stop)s, error = NULL
+    stop = %(stop)s, held = '{}', error = NULL
 WHERE turn_id = %(turn_id)s AND status IN ('pending', 'running', 'error') RETURNING turn_id
 
 -- name: revive_turn
@@ -214,6 +214,11 @@ WITH t AS (
     WHERE turn_id = %(turn_id)s AND status = 'error' RETURNING thread_id
 )
 UPDATE turns.thread h SET status = 'busy', error = NULL, updated_at = now() FROM t WHERE h.thread_id = t.thread_id
+
+-- name: hold_task
+-- Noted with the checkpoint that the breakpoint follows, since nothing in the checkpoint tells of it.
+UPDATE turns.turn SET held = array_append(held, %(task_id)s)
+WHERE turn_id = %(turn_id)s AND NOT %(task_id)s = ANY (held)
 
 -- name: set_thread_origin
 UPDATE turns.thread SET origin = %(origin)s WHERE thread_id = %(thread_id)s

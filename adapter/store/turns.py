@@ -30,6 +30,7 @@ class TurnRow:
         applied: whether the input, or the command, is in the thread's checkpoints.
         resume: interrupt id to answer, made of the request's `command.resume` by begin.
         stop: last superstep of the root graph this turn may run; None before begin.
+        held: tasks that stopped at a static breakpoint in this turn; '' is the root graph.
         thread_origin: the origin of the thread's last begun turn.
     """
 
@@ -46,6 +47,7 @@ class TurnRow:
     resume: Mapping[str, Any] | None
     stop: int | None
     error: Mapping[str, Any] | None
+    held: frozenset[str]
     thread_origin: str | None
 
 
@@ -79,6 +81,7 @@ def _turn(row: Mapping[str, Any]) -> TurnRow:
         resume=row["resume"],
         stop=row["stop"],
         error=row["error"],
+        held=frozenset(row["held"]),
         thread_origin=None if row["thread_origin"] is None else str(row["thread_origin"]),
     )
 
@@ -104,6 +107,11 @@ async def start(
 async def revive(conn: Connection, turn: TurnRow) -> None:
     """Error ► running: the failed node is tried again; in the caller's transaction."""
     await conn.execute(query("revive_turn"), {"turn_id": turn.turn_id})
+
+
+async def hold(conn: Connection, turn_id: str, task_id: str) -> None:
+    """Notes that a task stopped at a static breakpoint; in the caller's transaction."""
+    await conn.execute(query("hold_task"), {"turn_id": turn_id, "task_id": task_id})
 
 
 async def mark_applied(conn: Connection, turn_id: str) -> None:

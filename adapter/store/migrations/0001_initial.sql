@@ -41,6 +41,8 @@ CREATE TABLE turns.turn (
     applied      boolean NOT NULL DEFAULT false,
     resume       jsonb,
     stop         bigint,
+    -- Tasks that stopped at a static breakpoint in this turn; '' is the root graph. A retried attempt holds them.
+    held         text[] NOT NULL DEFAULT '{}',
     error        jsonb,
     -- Events are numbered from 1 under this row's lock, so that they become visible in order (I9).
     last_offset  bigint NOT NULL DEFAULT 0,
