@@ -10,6 +10,7 @@ import importlib
 import importlib.util
 import inspect
 import json
+import logging
 import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -26,6 +27,8 @@ from langgraph.pregel import Pregel
 from adapter._pregel import AnyGraph
 from adapter.errors import ConfigError, NotFound
 from adapter.gate import gated
+
+log = logging.getLogger("turns")
 
 # Top-level names of this distribution: a module of the user's with such a name would be hidden by ours.
 OWN_MODULES = ("adapter", "workflows", "activities", "api", "deploy")
@@ -88,6 +91,7 @@ class Project:
         if isinstance(exported, (Pregel, StateGraph)):
             if graph_id not in self._plain:
                 self._plain[graph_id] = _compiled(graph_id, exported)
+                _tell_what_is_replaced(graph_id, self._plain[graph_id])
             yield self._plain[graph_id], True
             return
         made: Any = exported(config) if _takes_config(exported) else exported()
@@ -245,6 +249,14 @@ def _takes_config(factory: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return any(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+
+
+def _tell_what_is_replaced(graph_id: str, graph: AnyGraph) -> None:
+    own = [name for name in ("checkpointer", "store") if getattr(graph, name) is not None]
+    if own:
+        log.warning(
+            'graph "%s" brings its own %s, which PostgreSQL replaces here', graph_id, " and ".join(own)
+        )
 
 
 def _compiled(graph_id: str, made: Any) -> AnyGraph:
