@@ -201,9 +201,14 @@ async def delete_thread(pool: Pool, thread_id: str) -> None:
         NotFound: it does not exist.
     """
     async with store_errors(), pool.connection() as conn, conn.transaction():
-        row = await (await conn.execute(query("delete_thread"), {"thread_id": thread_id})).fetchone()
+        params = {"thread_id": thread_id}
+        turns = await (await conn.execute(query("open_turns"), params)).fetchall()
+        row = await (await conn.execute(query("delete_thread"), params)).fetchone()
         if row is None:
             raise NotFound(f"Thread with ID {thread_id} not found")
+        await conn.execute(query("notify_thread"), params)
+        for turn in turns:
+            await conn.execute(query("notify_turn"), {"turn_id": turn["turn_id"]})
         # After the fence went: a writer that held its claim until now has committed, a later one is refused.
         await AsyncPostgresSaver(cast("Any", conn)).adelete_thread(thread_id)
 
