@@ -115,6 +115,8 @@ class TurnGateway:
                 # What waits is cut in on, too; a run that such a turn may still get does nothing.
                 await requests.cancel_waiting(self._pool, thread_id, seq)
             await self._submit(thread_id, Submit(Queued(turn_id, seq), cut_in=cut_in))
+            if cut_in:
+                await requests.notify_cut_in(self._pool, thread_id, seq)
             await requests.notify_thread(self._pool, thread_id)
         except Exception as exc:
             log.warning(

@@ -278,6 +278,13 @@ async def notify_cancel(pool: Pool, turn_id: str) -> None:
     await execute(pool, "notify_cancel", turn_id=turn_id)
 
 
+async def notify_cut_in(pool: Pool, thread_id: str, seq: int) -> None:
+    """As `notify_cancel`, for the turns that turn `seq` cut in on."""
+    for turn in await fetch_all(pool, "open_turns", thread_id=thread_id):
+        if turn["seq"] < seq:
+            await notify_cancel(pool, str(turn["turn_id"]))
+
+
 async def notify_thread(pool: Pool, thread_id: str) -> None:
     """Wakes whoever watches the thread's progress."""
     await execute(pool, "notify_thread", thread_id=thread_id)
