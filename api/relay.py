@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 
 from psycopg.rows import DictRow
 
+from adapter.errors import PublicError, StoreUnavailable
 from adapter.store.turns import FINAL
 from adapter.wire import dumps
 from api.deps import Parts
 from api.event_stream import Wanted
 from api.places import run_place
 from api.sse import HEARTBEAT, LastingResponse, Leave, event_source, frame
+
+log = logging.getLogger("turns.api")
 
 
 def stream_of(
@@ -55,7 +59,10 @@ def canceller(parts: Parts, thread_id: str, turn_id: str) -> Leave:
     """Returns what cancels a turn whose client left."""
 
     async def cancel() -> None:
-        await parts.gateway.cancel(thread_id, turn_id)
+        try:
+            await parts.gateway.cancel(thread_id, turn_id)
+        except (PublicError, StoreUnavailable) as exc:
+            log.warning("turn %s goes on although its client left: %s", turn_id, exc)
 
     return cancel
 

@@ -147,36 +147,25 @@ class TurnGateway:
         """
         if await requests.cancel_pending(self._pool, turn_id):
             return
+        if not await self._signal_cancel(thread_id, turn_id) or await requests.overtaken(self._pool, turn_id):
+            # Its row is open and nothing runs it: somebody terminated its workflow.
+            log.warning("turn %s on thread %s has no run any more; it counts as stopped", turn_id, thread_id)
+            await requests.abandon(self._pool, thread_id, turn_id)
+            return
+        await requests.notify_cancel(self._pool, turn_id)
+
+    async def _signal_cancel(self, thread_id: str, turn_id: str) -> bool:
+        """Tells the thread's run; returns False when there is none."""
+        handle = self._client.get_workflow_handle(names.workflow_id(thread_id))
         try:
-            await self._signal_cancel(thread_id, turn_id)
+            await handle.signal(names.CANCEL, turn_id, rpc_timeout=_RPC_TIMEOUT)
         except RPCError as exc:
             if exc.status != RPCStatusCode.NOT_FOUND:
                 raise _unavailable(exc) from exc
-            await self._cancel_without_run(thread_id, turn_id)
+            return False
         except RuntimeError as exc:
             raise _unavailable(exc) from exc
-        await requests.notify_cancel(self._pool, turn_id)
-
-    async def _signal_cancel(self, thread_id: str, turn_id: str) -> None:
-        handle = self._client.get_workflow_handle(names.workflow_id(thread_id))
-        await handle.signal(names.CANCEL, turn_id, rpc_timeout=_RPC_TIMEOUT)
-
-    async def _cancel_without_run(self, thread_id: str, turn_id: str) -> None:
-        """Ends a turn whose run is gone although its row is open, as when somebody terminated the workflow.
-
-        A new run of it goes on where it stopped, and is cancelled like any other.
-        """
-        row = await requests.get_turn(self._pool, thread_id, turn_id)
-        if row["status"] != "running":
-            return
-        log.warning(
-            "turn %s on thread %s has no run any more; it is started to be stopped", turn_id, thread_id
-        )
-        try:
-            await self._submit(thread_id, Submit(Queued(turn_id, int(row["seq"]))))
-            await self._signal_cancel(thread_id, turn_id)
-        except (RPCError, RuntimeError) as exc:
-            raise _unavailable(exc) from exc
+        return True
 
     # ------------------------------------------------------------ watch
 

@@ -164,6 +164,16 @@ WITH t AS (
 )
 SELECT turn_id, pg_notify('turns', turn_id::text) FROM t
 
+-- name: overtaken
+-- Turns of a thread run one after the other: when a later one has begun, this one runs nowhere any more.
+SELECT 1 AS one FROM turns.turn t JOIN turns.turn o ON o.thread_id = t.thread_id AND o.seq > t.seq
+WHERE t.turn_id = %(turn_id)s AND t.status = 'running' AND o.origin IS NOT NULL LIMIT 1
+
+-- name: drop_claims
+-- Makes every attempt on the thread stale, unless a later turn runs, which has made the earlier ones stale itself.
+DELETE FROM turns.fence WHERE thread_id = %(thread_id)s AND NOT EXISTS (
+    SELECT 1 FROM turns.turn WHERE thread_id = %(thread_id)s AND turn_id <> %(turn_id)s AND status = 'running')
+
 -- name: turn_outcome
 SELECT turn_id, thread_id, graph_id, status, error FROM turns.turn WHERE turn_id = %(turn_id)s
 

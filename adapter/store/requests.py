@@ -18,6 +18,7 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from adapter.errors import Conflict, NotFound
+from adapter.store import turns
 from adapter.store.pool import Pool, execute, fetch_all, fetch_one, store_errors
 from adapter.store.sql import query
 
@@ -202,12 +203,12 @@ async def delete_thread(pool: Pool, thread_id: str) -> None:
     """
     async with store_errors(), pool.connection() as conn, conn.transaction():
         params = {"thread_id": thread_id}
-        turns = await (await conn.execute(query("open_turns"), params)).fetchall()
+        open_turns = await (await conn.execute(query("open_turns"), params)).fetchall()
         row = await (await conn.execute(query("delete_thread"), params)).fetchone()
         if row is None:
             raise NotFound(f"Thread with ID {thread_id} not found")
         await conn.execute(query("notify_thread"), params)
-        for turn in turns:
+        for turn in open_turns:
             await conn.execute(query("notify_turn"), {"turn_id": turn["turn_id"]})
         # After the fence went: a writer that held its claim until now has committed, a later one is refused.
         await AsyncPostgresSaver(cast("Any", conn)).adelete_thread(thread_id)
@@ -266,6 +267,22 @@ async def cancel_pending(pool: Pool, turn_id: str) -> bool:
     Its run, when it comes, finds the turn ended and does nothing.
     """
     return await fetch_one(pool, "cancel_pending", turn_id=turn_id) is not None
+
+
+async def overtaken(pool: Pool, turn_id: str) -> bool:
+    """Whether a turn is running by its row only, since a later turn of its thread has begun."""
+    return await fetch_one(pool, "overtaken", turn_id=turn_id) is not None
+
+
+async def abandon(pool: Pool, thread_id: str, turn_id: str) -> None:
+    """Running ► interrupted, for a turn whose run is gone, as when somebody terminated its workflow.
+
+    What may be left of its attempts writes nothing more (I5).
+    """
+    async with store_errors(), pool.connection() as conn, conn.transaction():
+        await conn.execute(query("lock_thread"), {"thread_id": thread_id})
+        await conn.execute(query("drop_claims"), {"thread_id": thread_id, "turn_id": turn_id})
+        await turns.finish(conn, turn_id, status="interrupted", thread_status="interrupted")
 
 
 async def cancel_waiting(pool: Pool, thread_id: str, seq: int) -> None:
