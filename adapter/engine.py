@@ -22,6 +22,7 @@ from langgraph.types import Command
 from adapter import _pregel, faultpoints
 from adapter._pregel import AnyGraph
 from adapter.effects import JOURNAL, Journal
+from adapter.errors import StaleAttempt, StoreUnavailable
 from adapter.gate import GATE, FrontierEntry, Gate, RetryLater, Suspended, recursion_message
 from adapter.graphs import Project
 from adapter.saver import FencedSaver
@@ -124,22 +125,27 @@ class Engine:
             StoreUnavailable: retryable.
         """
         if turn.status in FINAL and turn.status != "error":
-            return Outcome(
-                finished=True
-            )  # an earlier attempt finished the turn and died before it could say so
-        async with FencedWriter(
-            self._pool, entry.claim, turn.turn_id, token_delay=self._token_delay
-        ) as writer:
-            try:
-                return await self._enter(turn, entry, writer)
-            except (Suspended, RetryLater):
-                raise
-            except Exception as exc:
-                writer.raise_error()
+            # An earlier attempt ended the turn and died before it could say so.
+            return Outcome(finished=True)
+        try:
+            async with self._writer(turn, entry.claim) as writer:
+                try:
+                    return await self._enter(turn, entry, writer)
+                except Exception:
+                    # What LangGraph raises may only follow from a write that failed before.
+                    writer.raise_error()
+                    raise
+        except (RetryLater, StaleAttempt, StoreUnavailable):
+            raise
+        except Exception as exc:
+            # By a writer of its own: the attempt's may be what failed.
+            async with self._writer(turn, entry.claim) as writer:
                 error = error_json(exc)
-                await writer.drain()
                 await writer.write(lambda conn: turns.set_error(conn, turn.turn_id, error))
-                raise NodeFailed(exc) from exc
+            raise NodeFailed(exc) from exc
+
+    def _writer(self, turn: TurnRow, claim: Claim) -> FencedWriter:
+        return FencedWriter(self._pool, claim, turn.turn_id, token_delay=self._token_delay)
 
     async def _enter(self, turn: TurnRow, entry: Entry, writer: FencedWriter) -> Outcome:
         async with self._project.graph(turn.graph_id, base_config(turn)) as graph:

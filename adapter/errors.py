@@ -55,5 +55,9 @@ class StoreUnavailable(TurnsError):
     """PostgreSQL could not be reached or dropped the connection. Retryable."""
 
 
+class NotStorable(TurnsError):
+    """A node's result cannot be kept in PostgreSQL; its text names no data. Not retryable."""
+
+
 class EffectUnknown(TurnsError):
     """An effect in mode "once" was started by an attempt whose outcome nobody recorded."""

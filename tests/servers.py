@@ -77,8 +77,8 @@ def temporal_binary() -> str:
 
 
 @contextlib.contextmanager
-def temporal() -> Generator[str]:
-    """Yields the address of a dev server that forgets everything."""
+def temporal(*config: str) -> Generator[str]:
+    """Yields the address of a dev server that forgets everything; `config` adds dynamic settings."""
     port = free_port()
     process = subprocess.Popen(
         [
@@ -87,6 +87,7 @@ def temporal() -> Generator[str]:
             "--dynamic-config-value", "history.transferProcessorMaxPollRPS=2000",
             "--dynamic-config-value", "history.timerProcessorMaxPollRPS=2000",
             "--dynamic-config-value", 'history.workflowIdReuseMinimalInterval="1ms"',
+            *(part for setting in config for part in ("--dynamic-config-value", setting)),
         ],
         stdout=sys.stderr,
     )  # fmt: skip
