@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: dev test test-fast check format lint types imports lock clean
+.PHONY: dev test test-fast disconnect check format lint types imports lock clean
 
 dev: $(STAMP)
 	@exec $(BIN)/turns dev
@@ -14,6 +14,10 @@ test: $(STAMP)
 
 test-fast: $(STAMP)
 	$(BIN)/python -m pytest -m "not slow"
+
+# What becomes of bookings when clients leave and write twice: ours next to handlers written by hand. Minutes.
+disconnect: $(STAMP)
+	$(BIN)/python -m tests.disconnect
 
 check: lint types imports test
 
