@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import psycopg
@@ -95,6 +96,10 @@ async def run(
     await schema.check(settings.database_url)
     client = client or await connect()
     attempts = Attempts()
+    # Synchronous nodes run in the loop's threads, and so does the serializing of state: with the default of a few
+    # threads, a handful of nodes that sleep would keep every other turn from storing anything.
+    threads = ThreadPoolExecutor(2 * settings.concurrent_effects + 32, thread_name_prefix="node")
+    asyncio.get_running_loop().set_default_executor(threads)
     async with (
         create_pool(settings.database_url, size=settings.pool_size, name="turns-worker") as pool,
         AsyncPostgresStore.from_conn_string(

@@ -209,6 +209,10 @@ class Gate:
             and self.lineage.made_by(task.parent_ns) == self.turn_id
         ):
             config = _pregel.without_resuming(config)
+        return self.told(config)
+
+    def told(self, config: RunnableConfig) -> RunnableConfig:
+        """Returns the config with a `Runtime` that tells of Temporal's attempt and heartbeat."""
         return _pregel.with_runtime(config, self._runtime)
 
     def _runtime(self, runtime: Runtime[Any]) -> Runtime[Any]:
@@ -260,7 +264,7 @@ class Inline(_Wrapper):
         if gate is not None and config is not None:
             task = _pregel.task_of(config)
             gate.admit(task)
-            config = _pregel.with_runtime(config, gate._runtime)  # pyright: ignore[reportPrivateUsage]
+            config = gate.told(config)
             try:
                 return await self.inner.ainvoke(input, config, **kwargs)
             except GraphInterrupt as exc:
