@@ -96,6 +96,7 @@ class StepActivities:
             held=step.held,
             attempt=info.attempt,
             first=first,
+            again=step.again,
             first_attempt_at=info.scheduled_time.timestamp(),
             heartbeat=activity.heartbeat,
         )

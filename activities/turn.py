@@ -39,7 +39,15 @@ class TurnActivities:
         try:
             async with store_errors(), self._pool.connection() as conn, conn.transaction():
                 await turns.take(conn, make_claim(request.thread_id))
-                await turns.finish(conn, request.turn_id, status="interrupted", thread_status="interrupted")
+                await turns.finish(
+                    conn,
+                    request.turn_id,
+                    status="interrupted",
+                    thread_status="interrupted",
+                    error=_STOPPED,
+                )
+        except NotFound:
+            return  # the thread was deleted meanwhile
         except Exception as exc:
             raise translate(exc) from None
         log.info("turn %s on thread %s stopped", request.turn_id, request.thread_id)
@@ -105,6 +113,9 @@ class TurnActivities:
     async def _submit(self, thread_id: str, turn: Queued, defaults: Defaults) -> None:
         await submit(self._client, thread_id, Submit(turn), task_queue=self._task_queue, defaults=defaults)
 
+
+# As the Agent Server's threads tell of a cancelled run.
+_STOPPED = {"error": "UserInterrupt", "message": "User interrupted the run"}
 
 # Older than any request takes to submit its turn.
 SWEEP_AGE_SECONDS = 30

@@ -60,7 +60,9 @@ FORBIDDEN_IN_WORKFLOWS = frozenset(
 
 async def connect() -> Client:
     """Connects to Temporal as its own environment variables or TOML profile say (127.0.0.1:7233 without)."""
-    return await Client.connect(**ClientConfig.load_client_connect_config())
+    config = ClientConfig.load_client_connect_config()
+    config.setdefault("target_host", "127.0.0.1:7233")
+    return await Client.connect(**config)
 
 
 def defaults_of(settings: Settings) -> Defaults:

@@ -47,6 +47,7 @@ class Entry:
         held: tasks that stopped at an interrupt in this turn.
         attempt: the activity's attempt, from 1.
         first: whether this is the turn's begin.
+        again: whether a failed turn is tried again (Reset).
         first_attempt_at: Unix time of the first attempt, if known.
         heartbeat: records progress with Temporal; callable from any thread.
     """
@@ -57,6 +58,7 @@ class Entry:
     held: tuple[str, ...] = ()
     attempt: int = 1
     first: bool = False
+    again: bool = False
     first_attempt_at: float | None = None
     heartbeat: Callable[[], None] | None = None
 
@@ -124,8 +126,9 @@ class Engine:
             StaleAttempt: a newer attempt took over; not retryable.
             StoreUnavailable: retryable.
         """
-        if turn.status in FINAL and turn.status != "error":
-            # An earlier attempt ended the turn and died before it could say so.
+        retried = turn.status == "error" and (entry.again or not entry.first)
+        if turn.status in FINAL and not retried:
+            # An earlier attempt ended the turn and died before it could say so, or it was submitted once more.
             return Outcome(finished=True)
         try:
             async with self._writer(turn, entry.claim) as writer:

@@ -157,6 +157,7 @@ class FencedSaver(BaseCheckpointSaver[str]):
         if found is None:
             return None
         self._remember(found, addressed=addressed)
+        found = _plain(found)
         if failed := _pregel.tasks_with_handled_errors(found.pending_writes):
             errors = await node_errors.load(self._pool, str(conf["thread_id"]), failed)
             found = found._replace(pending_writes=_pregel.with_errors(found.pending_writes, errors))
@@ -176,7 +177,7 @@ class FencedSaver(BaseCheckpointSaver[str]):
         """Lists checkpoints, newest first, as LangGraph's saver does."""
         async with store_errors():
             async for found in self._reader.alist(config, filter=filter, before=before, limit=limit):
-                yield found
+                yield _plain(found)
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
@@ -318,3 +319,9 @@ class FencedSaver(BaseCheckpointSaver[str]):
     ) -> Mapping[str, DeltaChannelHistory]:
         """As `aget_delta_channel_history`, from another thread than the event loop's."""
         return self._block(self.aget_delta_channel_history(config=config, channels=channels))
+
+
+def _plain(found: CheckpointTuple) -> CheckpointTuple:
+    """Returns the checkpoint without our own metadata, which LangGraph would show in its streams."""
+    kept = {k: v for k, v in cast("Mapping[str, Any]", found.metadata).items() if k not in (ORIGIN, VISIT)}
+    return found._replace(metadata=cast("CheckpointMetadata", kept))

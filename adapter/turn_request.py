@@ -123,7 +123,9 @@ def resume_map(
             "Docs: https://docs.langchain.com/oss/python/langgraph/interrupts#handling-multiple-interrupts."
         )
     if not pending:
-        return None, rest
+        # Nothing waits yet (a static breakpoint, a state that a client wrote): LangGraph keeps the answer for the
+        # first question that is asked.
+        return None, command
     return {pending[0]: resume}, rest
 
 

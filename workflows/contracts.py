@@ -98,6 +98,7 @@ class Step:
         allow: task ids of the effects to run.
         branches: task-id paths the step is limited to; none is the whole graph.
         held: tasks that stopped at an interrupt in this turn.
+        again: whether the turn failed before and this run, made by Reset, tries it again.
     """
 
     thread_id: str
@@ -105,6 +106,7 @@ class Step:
     allow: tuple[str, ...] = ()
     branches: tuple[TaskPath, ...] = ()
     held: tuple[str, ...] = ()
+    again: bool = False
 
 
 @dataclass(frozen=True)

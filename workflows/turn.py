@@ -50,6 +50,7 @@ class TurnWorkflow:
         self._going: Going | None = start.going
         self._begun = start.going is not None
         self._older: Queued | None = None
+        self._again = False
 
     # ------------------------------------------------------------ what clients may say
 
@@ -136,6 +137,7 @@ class TurnWorkflow:
                 self._task = None
                 self._running.clear()
             await self._fail_unless_reset(turn, failed)
+            self._again = True
             # This run was made by Reset: the failure belongs to the run before, so the failed node is tried again.
 
     async def _finish_stopped(self, turn: Queued) -> None:
@@ -183,7 +185,9 @@ class TurnWorkflow:
             last, self._going = self._going.last, None
         else:
             name = names.ADVANCE if self._begun else names.BEGIN
-            step = Step(self._start.thread_id, turn.turn_id, held=tuple(sorted(self._held)))
+            step = Step(
+                self._start.thread_id, turn.turn_id, held=tuple(sorted(self._held)), again=self._again
+            )
             last = await self._execute(name, name.partition(":")[2], step)
             if last.older is not None:
                 self._older = last.older

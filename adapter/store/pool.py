@@ -10,7 +10,7 @@ import psycopg
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool
 
-from adapter.errors import NotStorable, StaleAttempt, StoreUnavailable
+from adapter.errors import NotFound, NotStorable, StaleAttempt, StoreUnavailable
 from adapter.store.sql import query
 
 Connection: TypeAlias = psycopg.AsyncConnection[DictRow]
@@ -51,6 +51,7 @@ async def store_errors() -> AsyncGenerator[None]:
     Raises:
         StaleAttempt: the fence refused the transaction; not retryable.
         StoreUnavailable: the connection or the server is gone; retryable.
+        NotFound: the thread was deleted; not retryable.
         NotStorable: PostgreSQL cannot hold a value; not retryable.
     """
     try:
@@ -60,6 +61,8 @@ async def store_errors() -> AsyncGenerator[None]:
             raise StaleAttempt(exc.diag.message_primary or "stale attempt") from None
         if isinstance(exc, (psycopg.OperationalError, psycopg.InterfaceError)):
             raise StoreUnavailable(f"PostgreSQL is not reachable: {type(exc).__name__}") from exc
+        if isinstance(exc, psycopg.errors.ForeignKeyViolation):
+            raise NotFound("the thread does not exist any more") from None
         if isinstance(exc, psycopg.DataError):
             # Above all a NUL character in a text, which neither text nor jsonb can hold.
             raise NotStorable(

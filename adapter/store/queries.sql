@@ -250,7 +250,7 @@ UPDATE turns.thread h SET
         SELECT 1 FROM turns.turn o WHERE o.thread_id = h.thread_id AND o.turn_id <> %(turn_id)s
           AND o.status IN ('pending', 'running')) THEN 'busy' ELSE %(thread_status)s END,
     interrupts = %(interrupts)s, error = %(error)s, updated_at = now(), state_updated_at = now()
-FROM t WHERE h.thread_id = t.thread_id RETURNING h.status
+FROM t WHERE h.thread_id = t.thread_id RETURNING h.status, pg_notify('turns_thread', h.thread_id::text)
 
 -- ---------------------------------------------------------------- events
 

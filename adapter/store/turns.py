@@ -63,6 +63,7 @@ async def claim_and_load(pool: Pool, claim: Claim, turn_id: str) -> TurnRow:
         if row is None:
             raise NotFound(f"turn {turn_id} does not exist any more")
         await take(conn, claim)
+        await conn.execute(query("notify_thread"), {"thread_id": claim.thread_id})
         return _turn(row)
 
 

@@ -122,3 +122,8 @@ def fork_with_new_input() -> Graph:
 @shape(START_INPUT, {"command": {"update": {"trail": ["from outside"]}, "goto": "c"}})
 def command_from_the_client() -> Graph:
     return chain("a", "ask", "b", "c", nodes={"ask": asking("ask", "ok?")})
+
+
+@shape(START_INPUT, {"command": {"resume": "yes"}})
+def answer_given_at_a_breakpoint() -> Graph:
+    return chain("a", "ask", "b", nodes={"ask": asking("ask", "ok?")}, interrupt_before=["ask"])

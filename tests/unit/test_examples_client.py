@@ -80,7 +80,7 @@ async def test_a_charge_in_progress_is_an_error_of_its_own(data_dir: Path):
     async with httpx.AsyncClient(base_url=url_of(data_dir), trust_env=False) as http:
         body = {"booking_id": "b-1", "amount": 80, "delay_before": 0.3}
         slow = asyncio.create_task(http.post("/charges", json=body, headers={"Idempotency-Key": "busy"}))
-        while "busy" not in (await http.get("/ledger")).text:  # noqa: ASYNC110  another process writes it
+        while "busy" not in (await http.get("/ledger")).text:
             await asyncio.sleep(0.01)
         with pytest.raises(client.InProgress) as caught:
             await client.charge(booking_id="b-1", amount=80, idempotency_key="busy")

@@ -53,7 +53,7 @@ async def records(http: httpx.AsyncClient, kind: str, key: str | None) -> list[d
 
 
 async def until_recorded(http: httpx.AsyncClient, kind: str, key: str) -> None:
-    while not await records(http, kind, key):  # noqa: ASYNC110  another process writes it
+    while not await records(http, kind, key):
         await asyncio.sleep(0.01)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from adapter.effects import effect
 from booking import client
 from langchain_core.tools import tool
 from langgraph.types import interrupt
 
+from adapter.effects import effect
 from support import orders
 
 
