@@ -85,6 +85,7 @@ async def measure(options: argparse.Namespace) -> None:
         tables.LEGEND,
         *experiment.notes,
         tables.killed(experiment.killed),
+        tables.KILLED_LEGEND,
         conditions,
     )
     print("\n\n".join(parts))

@@ -23,6 +23,11 @@ LEGEND = (
     "never applied. Forked: a checkpoint has two children."
 )
 
+KILLED_LEGEND = (
+    "A client whose stream broke sends the same message again, with the same Idempotency-Key, which the handlers "
+    "written by hand do not know. Without the key it would be a turn of its own, and a charge of its own, here too."
+)
+
 
 def left_and_written_twice(measured: Mapping[str, Counts]) -> str:
     """Returns the table of the rounds without a kill."""
