@@ -27,6 +27,7 @@ Mode = Literal["keyed", "once"]
 
 _IN_PROGRESS_TRIES = 60
 _IN_PROGRESS_SECONDS = 0.5
+_LET_END_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,8 @@ async def effect(
             again; one that was started and whose outcome nobody recorded is never repeated.
         **kwargs: passed on.
 
+    A turn that is cancelled meanwhile waits up to ten seconds for the provider's answer, so that the journal has it.
+
     Raises:
         EffectUnknown: mode "once", and an earlier attempt may or may not have acted.
         StaleAttempt: another worker took this node over; nothing was called.
@@ -113,9 +116,13 @@ async def effect(
                 "find out whether it happened before it is tried again"
             )
     faultpoints.reached(faultpoints.BEFORE_EFFECT)
+    calling = asyncio.ensure_future(_patiently(call, args, {**kwargs, **extra}))
     try:
-        result = await _patiently(call, args, {**kwargs, **extra})
-    except (asyncio.CancelledError, GraphBubbleUp):
+        result = await asyncio.shield(calling)
+    except asyncio.CancelledError:
+        await _let_end(journal.writer, derived, calling)
+        raise
+    except GraphBubbleUp:
         raise
     except BaseException as exc:
         await effect_journal.fail(journal.writer, key=derived, error=type(exc).__name__)
@@ -124,6 +131,15 @@ async def effect(
     await effect_journal.finish(journal.writer, key=derived, result=result)
     faultpoints.reached(faultpoints.AFTER_JOURNAL)
     return result
+
+
+async def _let_end(writer: FencedWriter, key: str, calling: asyncio.Future[Any]) -> None:
+    """Journals what comes of a call under way when its turn is cancelled: the provider was asked already."""
+    await asyncio.wait({calling}, timeout=_LET_END_SECONDS)
+    if not calling.done():
+        calling.cancel()
+    elif calling.exception() is None:
+        await effect_journal.finish(writer, key=key, result=calling.result())
 
 
 def effect_sync(

@@ -259,13 +259,17 @@ class TurnWorkflow:
         return stepped
 
     async def _execute(self, name: str, summary: str, step: Step, effect: Effect | None = None) -> Stepped:
-        return await workflow.execute_activity(
+        stepped = await workflow.execute_activity(
             name,
             step,
             result_type=Stepped,
             summary=summary,
             **activity_options(self._start.defaults, effect.options if effect else None),
         )
+        if self._stopping and not stepped.finished:
+            # The node ended before it heard of the cancel, or returned all the same: what it did is kept.
+            raise asyncio.CancelledError
+        return stepped
 
     def _show(self) -> None:
         running = ", ".join(self._running.values()) or "—"
