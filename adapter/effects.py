@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import dataclasses
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from langgraph.errors import GraphBubbleUp
+from langgraph.types import interrupt
+from pydantic import BaseModel
 
 from adapter import faultpoints, keys
-from adapter.errors import EffectUnknown
 from adapter.gate import RUNNING, RunningEffect
 from adapter.store import effect_journal
 from adapter.writer import FencedWriter
@@ -28,6 +30,18 @@ Mode = Literal["keyed", "once"]
 _IN_PROGRESS_TRIES = 60
 _IN_PROGRESS_SECONDS = 0.5
 _LET_END_SECONDS = 10.0
+
+
+class Settlement(BaseModel):
+    """A person's answer about an effect of unknown outcome.
+
+    Attributes:
+        outcome: whether it happened; "did not happen" lets it be tried again.
+        result: what `effect` shall return, if it happened.
+    """
+
+    outcome: Literal["happened", "did not happen"]
+    result: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +104,15 @@ async def effect(
         *args: passed on.
         key: a business key that makes it the same effect wherever in the thread it happens.
         mode: "once" for providers without keys: a finished effect returns its recorded result and is not called
-            again; one that was started and whose outcome nobody recorded is never repeated.
+            again. One that was started and whose outcome nobody recorded is *unknown*: the turn stops at an
+            interrupt that shows it, and a person answers with a `Settlement`. An exception of `call` leaves it
+            unknown, too, unless it has a true attribute `did_not_happen`.
         **kwargs: passed on.
 
     A turn that is cancelled meanwhile waits up to ten seconds for the provider's answer, so that the journal has it.
 
     Raises:
-        EffectUnknown: mode "once", and an earlier attempt may or may not have acted.
+        GraphInterrupt: mode "once", and an earlier attempt may or may not have acted.
         StaleAttempt: another worker took this node over; nothing was called.
     """
     derived = idempotency_key(name, key=key)
@@ -108,13 +124,10 @@ async def effect(
         journal.writer, key=derived, name=name, node=running.label, mode=mode
     )
     if mode == "once":
+        if started.unknown or started.settled:
+            started = await _settled(journal, started, name, running.label, derived)
         if started.finished:
             return started.result
-        if started.attempts > 1:
-            raise EffectUnknown(
-                f'effect "{name}" of node "{running.label}" was started before and its outcome is unknown; '
-                "find out whether it happened before it is tried again"
-            )
     faultpoints.reached(faultpoints.BEFORE_EFFECT)
     calling = asyncio.ensure_future(_patiently(call, args, {**kwargs, **extra}))
     try:
@@ -125,12 +138,37 @@ async def effect(
     except GraphBubbleUp:
         raise
     except BaseException as exc:
-        await effect_journal.fail(journal.writer, key=derived, error=type(exc).__name__)
+        if mode == "keyed" or getattr(exc, "did_not_happen", False):
+            await effect_journal.fail(journal.writer, key=derived, error=type(exc).__name__)
         raise
     faultpoints.reached(faultpoints.AFTER_EFFECT)
     await effect_journal.finish(journal.writer, key=derived, result=result)
     faultpoints.reached(faultpoints.AFTER_JOURNAL)
     return result
+
+
+async def _settled(
+    journal: Journal, started: effect_journal.Started, name: str, node: str, key: str
+) -> effect_journal.Started:
+    """Asks a person what became of an effect; returns what the journal knows then.
+
+    Asks also when it was settled before: the node runs again from its start after each answer, and LangGraph gives
+    answers out in the order of the questions.
+    """
+    question = {
+        "effect": name,
+        "node": node,
+        "key": key,
+        "attempts": started.attempts - 1,
+        "started_at": started.started_at.isoformat(),
+        "question": "It was started and nobody recorded its outcome. Did it happen?",
+    }
+    answer: Settlement = interrupt(question, response_schema=Settlement)
+    if started.settled:
+        return started
+    happened = answer.outcome == "happened"
+    await effect_journal.settle(journal.writer, key=key, happened=happened, result=answer.result)
+    return dataclasses.replace(started, finished=happened, unknown=False, settled=True, result=answer.result)
 
 
 async def _let_end(writer: FencedWriter, key: str, calling: asyncio.Future[Any]) -> None:

@@ -57,7 +57,3 @@ class StoreUnavailable(TurnsError):
 
 class NotStorable(TurnsError):
     """A node's result cannot be kept in PostgreSQL; its text names no data. Not retryable."""
-
-
-class EffectUnknown(TurnsError):
-    """An effect in mode "once" was started by an attempt whose outcome nobody recorded."""

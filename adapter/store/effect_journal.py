@@ -6,6 +6,7 @@ States and their transitions stand in the migration; every write runs under the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -23,12 +24,18 @@ class Started:
 
     Attributes:
         finished: an earlier attempt recorded its outcome.
+        unknown: an earlier attempt started it and nobody recorded an outcome.
+        settled: a person said what became of it.
         attempts: how often it was started, this time included.
+        started_at: when it was started first.
         result: the recorded outcome, if finished.
     """
 
     finished: bool
+    unknown: bool
+    settled: bool
     attempts: int
+    started_at: datetime
     result: Any
 
 
@@ -56,7 +63,16 @@ async def start(writer: FencedWriter, *, key: str, name: str, node: str, mode: s
         assert row is not None
         finished = row["state"] == "finished"
         result = _SERDE.loads_typed((row["result_type"], row["result"])) if finished else None
-        rows.append(Started(finished, row["attempts"], result))
+        rows.append(
+            Started(
+                finished=finished,
+                unknown=row["before"] == "started",
+                settled=row["settled"],
+                attempts=row["attempts"],
+                started_at=row["started_at"],
+                result=result,
+            )
+        )
 
     await writer.write(run)
     return rows[0]
@@ -72,8 +88,21 @@ async def finish(writer: FencedWriter, *, key: str, result: Any) -> None:
     await writer.write(run)
 
 
+async def settle(writer: FencedWriter, *, key: str, happened: bool, result: Any) -> None:
+    """Journals what a person said became of an effect of unknown outcome; durable when this returns."""
+    kind, data = _SERDE.dumps_typed(result)
+    state = "finished" if happened else "failed"
+
+    async def run(conn: Connection) -> None:
+        await conn.execute(
+            query("settle_effect"), {"key": key, "state": state, "result_type": kind, "result": data}
+        )
+
+    await writer.write(run)
+
+
 async def fail(writer: FencedWriter, *, key: str, error: str) -> None:
-    """Journals that an effect's call raised; what happened at the provider is for its key to say."""
+    """Journals that an effect's call raised; what the provider did is for its key to say."""
 
     async def run(conn: Connection) -> None:
         await conn.execute(query("fail_effect"), {"key": key, "error": error})

@@ -313,14 +313,21 @@ SELECT DISTINCT key FROM turns.event WHERE turn_id = %(turn_id)s AND starts_with
 -- ---------------------------------------------------------------- effects
 
 -- name: start_effect
+-- `before` is the state that the attempt found: in mode "once", "started" means that nobody knows.
+WITH old AS (SELECT state, started_at FROM turns.effect WHERE key = %(key)s)
 INSERT INTO turns.effect AS e (key, thread_id, turn_id, name, node, mode)
 VALUES (%(key)s, %(thread_id)s, %(turn_id)s, %(name)s, %(node)s, %(mode)s)
 ON CONFLICT (key) DO UPDATE SET attempts = e.attempts + 1, updated_at = now(),
     state = CASE WHEN e.state = 'finished' THEN 'finished' ELSE 'started' END
-RETURNING state, attempts, result_type, result
+RETURNING state, attempts, settled, result_type, result, started_at, (SELECT state FROM old) AS before
 
 -- name: finish_effect
 UPDATE turns.effect SET state = 'finished', result_type = %(result_type)s, result = %(result)s, error = NULL,
+    updated_at = now() WHERE key = %(key)s
+
+-- name: settle_effect
+-- started ► finished | failed, by a person; noted, so that the node asks at the same place when it runs again.
+UPDATE turns.effect SET state = %(state)s, settled = true, result_type = %(result_type)s, result = %(result)s,
     updated_at = now() WHERE key = %(key)s
 
 -- name: fail_effect

@@ -76,8 +76,10 @@ CREATE TABLE turns.effect (
     node           text NOT NULL,
     mode           text NOT NULL CHECK (mode IN ('keyed', 'once')),
     -- started ► finished | failed; failed ► started and started ► started (another attempt); finished stays.
+    -- In mode "once" a row that is found started is of unknown outcome: a person settles it as finished or failed.
     state          text NOT NULL DEFAULT 'started' CHECK (state IN ('started', 'finished', 'failed')),
     attempts       integer NOT NULL DEFAULT 1,
+    settled        boolean NOT NULL DEFAULT false,
     result_type    text,
     result         bytea,
     error          text,
