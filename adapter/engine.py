@@ -25,6 +25,7 @@ from adapter.effects import JOURNAL, Journal
 from adapter.errors import StaleAttempt, StoreUnavailable
 from adapter.gate import GATE, FrontierEntry, Gate, RetryLater, Suspended, recursion_message
 from adapter.graphs import Project
+from adapter.mending import mended
 from adapter.saver import FencedSaver
 from adapter.store import turns
 from adapter.store.pool import Connection, Pool, fetch_all
@@ -294,6 +295,8 @@ class Engine:
             assert turn.origin is not None and turn.stop is not None
             return _Plan(None, turn.origin, turn.resume, turn.stop, max(1, turn.stop - step - 1))
         plan_input, continues = input_of(turn)
+        if turn.previous_status in ("interrupted", "error"):
+            plan_input = mended(plan_input, head)
         origin = (turn.thread_origin or turn.turn_id) if continues else turn.turn_id
         checkpoint_id = addressed(turn)
         if checkpoint_id is not None and (head is None or head.checkpoint["id"] != checkpoint_id):

@@ -203,6 +203,8 @@ ORDER BY t.thread_id, t.seq LIMIT %(limit)s
 -- For an activity; the input is left out once it was applied, since it can be large.
 SELECT t.turn_id, t.thread_id, t.seq, t.graph_id, t.assistant_id, t.status, t.origin, t.applied, t.resume,
        t.stop, t.error, t.held, t.last_offset, t.metadata, h.origin AS thread_origin,
+       (SELECT p.status FROM turns.turn p WHERE p.thread_id = t.thread_id AND p.seq < t.seq
+          AND p.status NOT IN ('pending', 'running') ORDER BY p.seq DESC LIMIT 1) AS previous_status,
        CASE WHEN t.applied THEN t.request - 'input' ELSE t.request END AS request
 FROM turns.turn t JOIN turns.thread h USING (thread_id) WHERE t.turn_id = %(turn_id)s
 

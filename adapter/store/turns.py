@@ -32,6 +32,7 @@ class TurnRow:
         stop: last superstep of the root graph this turn may run; None before begin.
         held: tasks that stopped at a static breakpoint in this turn; '' is the root graph.
         thread_origin: the origin of the thread's last begun turn.
+        previous_status: how the thread's turn before this one ended.
     """
 
     turn_id: str
@@ -49,6 +50,7 @@ class TurnRow:
     error: Mapping[str, Any] | None
     held: frozenset[str]
     thread_origin: str | None
+    previous_status: str | None
 
 
 async def claim_and_load(pool: Pool, claim: Claim, turn_id: str) -> TurnRow:
@@ -84,6 +86,7 @@ def _turn(row: Mapping[str, Any]) -> TurnRow:
         error=row["error"],
         held=frozenset(row["held"]),
         thread_origin=None if row["thread_origin"] is None else str(row["thread_origin"]),
+        previous_status=row["previous_status"],
     )
 
 
