@@ -23,8 +23,8 @@ USAGE: Final = 2
 TRIES: Final = 3
 """Deaths in a row, before a process ever answered, after which the start is given up."""
 FIRST_DELAY: Final = 0.2
-LONGEST_DELAY: Final = 15.0
-HEALTHY: Final = 30.0
+LONGEST_DELAY: Final = 5.0  # a developer waits for it
+HEALTHY: Final = 10.0
 """Seconds after which a process counts as well again, so that its next death is a first one."""
 POLL: Final = 0.05
 KILL_GRACE: Final = 5.0
@@ -58,6 +58,7 @@ class Command:
         log: file that gets its output; without one its lines go where ours go.
         user: system user to run as, when we are root and it must not be.
         ours: it is this command line again, and watches its parent itself (see `deploy.parent`).
+        inherits: file descriptors it gets, under the same numbers.
         stop_signal: what asks it to end in order.
         kill_signal: what ends it now; it also gets this one when we are killed ourselves.
         grace: seconds it may take to end in order, before it is killed.
@@ -69,6 +70,7 @@ class Command:
     log: Path | None = None
     user: str | None = None
     ours: bool = False
+    inherits: tuple[int, ...] = ()
     stop_signal: signal.Signals = signal.SIGTERM
     kill_signal: signal.Signals = signal.SIGKILL
     grace: float = 10.0
@@ -164,7 +166,7 @@ class Child:
         try:
             process = await self._spawn()
             self._last_exit = await process.wait()
-            _kill_group(process.pid)  # what it started and left behind, uvicorn's own processes with the port
+            _kill_group(process.pid)  # what it started and left behind
             return self._last_exit
         finally:
             if self._lifeline is not None:
@@ -193,7 +195,7 @@ class Child:
                 # A group of its own: Ctrl-C in the terminal reaches the supervisor only, which stops the
                 # parts in order; and what a process started can be killed with it.
                 start_new_session=True,
-                pass_fds=(self._lifeline.child_end,) if self._lifeline else (),
+                pass_fds=(*command.inherits, *((self._lifeline.child_end,) if self._lifeline else ())),
                 preexec_fn=None if command.ours else signal_with_parent(command.kill_signal),
             )
         return self._process

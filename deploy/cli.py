@@ -60,11 +60,12 @@ def worker(*, name: str, **flags: str | None) -> None:
 @cli.command()
 @settings_flags("config", "host", "port", "data_dir", "api_workers", "temporal_port")
 @allow_public
-def api(*, allow_public: bool, **flags: str | None) -> None:
+@click.option("--name", default="api", hidden=True)
+def api(*, allow_public: bool, name: str, **flags: str | None) -> None:
     """Serve the HTTP API."""
     from deploy import processes
 
-    processes.api(flags, allow_public=allow_public)
+    processes.api(flags, name, allow_public=allow_public)
 
 
 @cli.command()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import importlib.util
 import sys
@@ -13,7 +12,7 @@ import click
 from adapter.errors import ConfigError, TurnsError
 from adapter.settings import Settings
 from deploy.environment import Flags, settings_for, with_database
-from deploy.preflight import holder_of, port_problem
+from deploy.preflight import bind, holder_of
 from deploy.temporal import connect, profile
 
 
@@ -44,7 +43,7 @@ async def report(flags: Flags) -> int:
         await _project(settings),
         await _postgres(settings),
         await _temporal(settings),
-        *await _ports(settings),
+        *_ports(settings),
     ]
     for finding in findings:
         text = " ".join(finding.text.split())
@@ -105,7 +104,7 @@ async def _temporal(settings: Settings) -> Finding:
     return Finding("temporal", True, f"{target}, namespace {client.namespace}")
 
 
-async def _ports(settings: Settings) -> list[Finding]:
+def _ports(settings: Settings) -> list[Finding]:
     embedded = not profile().address
     ours = holder_of(settings.data_dir)
     wanted = {"port": (settings.host, settings.port)}
@@ -116,11 +115,12 @@ async def _ports(settings: Settings) -> list[Finding]:
         }
     findings: list[Finding] = []
     for name, (host, port) in wanted.items():
-        problem = await asyncio.to_thread(port_problem, host, port)
-        if problem is None:
-            findings.append(Finding(name, True, f"{port} is free"))
-        elif ours is not None:
-            findings.append(Finding(name, True, f"{port} is in use while `turns dev` runs (pid {ours})"))
+        try:
+            bind(host, port, f"--{name}").close()
+        except ConfigError as exc:
+            running = ours is not None
+            text = f"{port} is in use while `turns dev` runs (pid {ours})" if running else str(exc)
+            findings.append(Finding(name, running, text))
         else:
-            findings.append(Finding(name, False, f"{problem}; stop what uses it, or pass another --{name}"))
+            findings.append(Finding(name, True, f"{port} is free"))
     return findings

@@ -17,6 +17,8 @@ from deploy.postgres import running_url
 Flags: TypeAlias = Mapping[str, object]
 """What the command line was given, by name of the setting; None where it was not."""
 
+LISTENER_VARIABLE: Final = "TURNS_LISTENER"
+"""Tells an API process of the local stack which inherited descriptor to accept from."""
 _PATHS: Final = frozenset({"config", "data_dir"})
 
 

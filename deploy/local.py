@@ -21,9 +21,9 @@ from temporalio.client import Client
 from adapter.settings import Settings
 from deploy.child import Child, Command, Part
 from deploy.environment import exported
-from deploy.own import Api, Worker, graphs_of_project, run_once
+from deploy.own import Api, Worker, graphs_of_project, run_once, url_of_api
 from deploy.postgres import EmbeddedPostgres
-from deploy.preflight import DataDirLock, require_port
+from deploy.preflight import DataDirLock, bind
 from deploy.temporal import DevServer, connect, profile
 
 logger = logging.getLogger(__name__)
@@ -34,6 +34,8 @@ STARTS_WITHIN: Final = 60.0
 """Seconds one part may take until it answers. The slowest seen: PostgreSQL's recovery after a crash."""
 SPARE_CONNECTIONS: Final = 20
 """PostgreSQL connections for migrations, psql, another `turns worker`, and PostgreSQL's own reserve."""
+BACKLOG: Final = 2048
+"""Connections that may wait while the API's processes are busy or start."""
 BESIDE_POOL: Final = 10
 """PostgreSQL connections a process has beside its pool: its store's, its listener."""
 
@@ -52,7 +54,6 @@ async def dev(settings: Settings, *, allow_public: bool, began: float) -> int:
     """
     with DataDirLock(settings.data_dir):
         stack = LocalStack(settings, allow_public=allow_public)
-        stack.check_ports()
         stop = _listen_for_signals(stack)
         up = asyncio.create_task(stack.up())
         stopping = asyncio.create_task(stop.wait())
@@ -87,26 +88,23 @@ def _listen_for_signals(stack: LocalStack) -> asyncio.Event:
 
 
 class LocalStack:
-    """The parts of one stack. `down` may be called at any time, also after `up` failed or was cancelled."""
+    """The parts of one stack. `down` may be called at any time, also after `up` failed or was cancelled.
+
+    Raises:
+        ConfigError: a port is in use, or Temporal's own configuration cannot be read.
+    """
 
     def __init__(self, settings: Settings, *, allow_public: bool) -> None:
         self.settings = settings
         self.killed = False
         self._profile = profile()
         self._environment = {**os.environ, **exported(settings), "TURNS_ALLOW_PUBLIC": str(int(allow_public))}
+        if not self._profile.address:
+            bind("127.0.0.1", settings.temporal_port, "--temporal-port").close()
+            bind("127.0.0.1", settings.ui_port, "--ui-port").close()
+        self._listener = bind(settings.host, settings.port, "--port")
         # In the order they come up; they go down the other way round.
         self._children: dict[str, list[Child]] = {"postgres": [], "temporal": [], "worker": [], "api": []}
-
-    def check_ports(self) -> None:
-        """Checks that every port the stack will listen on is free.
-
-        Raises:
-            ConfigError: one is not.
-        """
-        require_port(self.settings.host, self.settings.port, "--port")
-        if not self._profile.address:
-            require_port("127.0.0.1", self.settings.temporal_port, "--temporal-port")
-            require_port("127.0.0.1", self.settings.ui_port, "--ui-port")
 
     async def up(self) -> list[str]:
         """Starts everything and returns the names of the project's graphs once all of it answers."""
@@ -119,6 +117,7 @@ class LocalStack:
 
     async def down(self) -> None:
         """Stops everything in the order that loses least: the API, the workers, then the servers they use."""
+        self._listener.close()  # who connects from now on is refused, not kept waiting
         for children in reversed(self._children.values()):
             await asyncio.gather(*(child.stop() for child in children))
 
@@ -156,10 +155,14 @@ class LocalStack:
             Worker(number, self.settings, self._environment, client)
             for number in range(1, self.settings.workers + 1)
         ]
-        api = Api(self.settings, self._environment)
+        self._listener.listen(BACKLOG)
+        apis = [
+            Api(number, self.settings, self._environment, self._listener.fileno())
+            for number in range(1, self.settings.api_workers + 1)
+        ]
         await _all_or_none(
-            self._start("api", api.command(), api),
             *(self._start("worker", worker.command(), worker) for worker in workers),
+            *(self._start("api", api.command(), api) for api in apis),
         )
 
     async def _start(self, kind: str, command: Command, part: Part) -> None:
@@ -169,7 +172,7 @@ class LocalStack:
 
     def ready_block(self, graphs: list[str], seconds: float) -> str:
         """Returns what a newcomer needs next: where things are, and a request to copy."""
-        url = Api(self.settings, {}).url
+        url = url_of_api(self.settings)
         temporal = self._profile.address or f"http://127.0.0.1:{self.settings.ui_port}"
         graph = "support" if "support" in graphs or not graphs else graphs[0]
         return f"""

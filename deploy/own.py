@@ -15,6 +15,7 @@ from temporalio.client import Client
 
 from adapter.settings import Settings
 from deploy.child import USAGE, Command, StackFailed
+from deploy.environment import LISTENER_VARIABLE
 from deploy.parent import Lifeline
 from deploy.preflight import is_loopback
 from deploy.temporal import has_worker
@@ -69,35 +70,43 @@ class Worker:
 
 @dataclass(frozen=True)
 class Api:
-    """The API's process, with `api_workers` of uvicorn's own below it when there are several."""
+    """An API process; all of them accept from the one socket that the supervisor listens on.
 
+    The supervisor holds the port: a client that connects while a process is being started again waits a moment
+    and is not refused, and nobody else can take the port in between.
+    """
+
+    number: int
     settings: Settings
     environment: Mapping[str, str]
-
-    @property
-    def url(self) -> str:
-        """Where a client on this machine finds the API."""
-        host = self.settings.host
-        if not is_loopback(host):
-            host = "::1" if ":" in host else "127.0.0.1"
-        return f"http://{f'[{host}]' if ':' in host else host}:{self.settings.port}"
+    listener: int
 
     def command(self) -> Command:
         """Returns how it is started."""
+        name = "api" if self.settings.api_workers == 1 else f"api-{self.number}"
         return Command(
-            name="api",
-            argv=command_line("api"),
-            environment=self.environment,
+            name=name,
+            argv=command_line("api", "--name", name),
+            environment={**self.environment, LISTENER_VARIABLE: str(self.listener)},
             ours=True,
+            inherits=(self.listener,),
             grace=self.settings.shutdown_grace + SLACK,
         )
 
     async def prepare(self) -> None:
-        """Nothing stays behind: the kernel gave the port back."""
+        """Nothing stays behind: the kernel closed what the process had."""
 
     async def answers(self) -> bool:
         """Tells whether GET /ok answers 200."""
-        return await answers_ok(self.url)
+        return await answers_ok(url_of_api(self.settings))
+
+
+def url_of_api(settings: Settings) -> str:
+    """Returns where a client on this machine finds the API."""
+    host = settings.host
+    if not is_loopback(host):
+        host = "::1" if ":" in host else "127.0.0.1"
+    return f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
 
 
 async def answers_ok(url: str, timeout: float = 2.0) -> bool:  # noqa: ASYNC109  the caller's own loop has no deadline

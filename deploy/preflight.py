@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import fcntl
 import ipaddress
@@ -38,33 +37,23 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def port_problem(host: str, port: int) -> str | None:
-    """Returns why the port cannot be listened on, or None when it can."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    except (OSError, UnicodeError):
-        return f"{host} is not an address of this machine"
-    with contextlib.closing(socket.socket(family, kind, protocol)) as probe:
-        probe.setsockopt(
-            socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
-        )  # as servers do; TIME_WAIT is not "in use"
-        try:
-            probe.bind(address)
-        except OSError as exc:
-            if exc.errno == errno.EADDRINUSE:
-                return f"port {port} is in use"
-            return f"port {port} on {host}: {os.strerror(exc.errno or 0)}"
-    return None
-
-
-def require_port(host: str, port: int, flag: str) -> None:
-    """Checks that the port is free.
+def bind(host: str, port: int, flag: str) -> socket.socket:
+    """Returns a socket bound to the address, which is the check that the port is free.
 
     Raises:
         ConfigError: it is not; the message names the flag that moves it.
     """
-    if problem := port_problem(host, port):
-        raise ConfigError(f"{problem}; stop what uses it, or pass another {flag}")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do; TIME_WAIT is not "in use"
+    try:
+        made.bind((host, port))
+    except OSError as exc:  # a name that does not resolve is one too
+        made.close()
+        if exc.errno == errno.EADDRINUSE:
+            raise ConfigError(f"port {port} is in use; stop what uses it, or pass another {flag}") from None
+        raise ConfigError(f"cannot listen on {host}, port {port}: {exc.strerror}") from None
+    return made
 
 
 class DataDirLock:

@@ -8,13 +8,14 @@ import json
 import logging
 import os
 import signal
+import socket
 import sys
 from typing import TYPE_CHECKING, Any
 
 from adapter.errors import ConfigError, StoreUnavailable, TurnsError
 from adapter.settings import Settings
 from deploy import logs
-from deploy.environment import Flags, join_local_stack, settings_for, with_database
+from deploy.environment import LISTENER_VARIABLE, Flags, join_local_stack, settings_for, with_database
 from deploy.parent import end_with_parent
 from deploy.preflight import refuse_public
 
@@ -61,31 +62,45 @@ async def _work(settings: Settings, project: Project) -> None:
     await worker.run(settings, project, stop)
 
 
-def api(flags: Flags, *, allow_public: bool) -> None:
+def api(flags: Flags, name: str, *, allow_public: bool) -> None:
     """Serves the API until SIGTERM or SIGINT.
 
     Raises:
         ConfigError: no PostgreSQL is there to use, or the address is public.
+        TurnsError: the application does not start; uvicorn has logged why.
     """
     end_with_parent()
-    logs.setup("api")
+    logs.setup(name)
     settings = settings_for(flags)
     refuse_public(settings.host, allowed=allow_public)
     settings = join_local_stack(settings)
     import uvicorn
 
-    uvicorn.run(
-        "deploy.processes:create_app",
-        factory=True,
-        host=settings.host,
-        port=settings.port,
-        workers=settings.api_workers,
-        loop="uvloop",
-        http="httptools",
-        access_log=False,
-        log_config=None,
-        timeout_graceful_shutdown=round(settings.shutdown_grace),
-    )
+    listener = os.environ.pop(LISTENER_VARIABLE, None)
+    options: dict[str, Any] = {
+        "factory": True,
+        "loop": "uvloop",
+        "http": "httptools",
+        "access_log": False,
+        "log_config": None,
+        "timeout_graceful_shutdown": round(settings.shutdown_grace),
+    }
+    if listener is not None:
+        server = uvicorn.Server(uvicorn.Config("api.app:create_app", **options))
+        server.run([socket.socket(fileno=int(listener))])
+        if not server.started:
+            raise TurnsError(f"{name} does not start")
+    else:
+        uvicorn.run(
+            "deploy.processes:create_app",
+            host=settings.host,
+            port=settings.port,
+            workers=settings.api_workers,
+            # uvicorn kills a process of its own that does not answer a ping in time, and importing the graphs
+            # on a loaded machine takes longer than its five seconds.
+            timeout_worker_healthcheck=60,
+            **options,
+        )
 
 
 def create_app() -> Any:

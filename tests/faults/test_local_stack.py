@@ -11,7 +11,6 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
@@ -132,21 +131,32 @@ class Dev:
         self.process.send_signal(number)
         return self.process.wait(timeout=WITHIN)
 
-    def request(self, method: str, path: str, body: Any = None) -> Any:
+    def request(self, method: str, path: str, body: Any = None, *, seconds: float = 10) -> Any:
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.port}{path}",
             method=method,
             data=None if body is None else json.dumps(body).encode(),
             headers={"content-type": "application/json"},
         )
-        with urllib.request.urlopen(request, timeout=10) as response:
+        with urllib.request.urlopen(request, timeout=seconds) as response:
             return json.loads(response.read())
 
     def answers(self) -> bool:
         try:
-            return self.request("GET", "/ok") is not None
-        except (OSError, urllib.error.URLError):
+            return self.request("GET", "/ok?check_db=1") is not None
+        except OSError:
             return False
+
+    def settle(self) -> None:
+        """Waits until each of two workers said that it is ready since it last ended, and the API answers."""
+
+        def ready(name: str) -> bool:
+            return self.text.rfind(f"{name} worker ready") > self.text.rfind(f"turns warning: {name} ")
+
+        until(
+            lambda: ready("worker-1") and ready("worker-2") and self.answers(),
+            f"the whole stack at work; see {self.output}",
+        )
 
 
 def running(processes: list[psutil.Process]) -> list[psutil.Process]:
@@ -224,20 +234,30 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dev]:
 
 @pytest.mark.parametrize("part", ["worker", "api", "temporal", "postgres"])
 def test_a_killed_part_is_started_again(shared: Dev, part: str) -> None:
+    shared.settle()  # a part that is starting may end, rightly, when the next one is killed under it
     before = shared.parts()
     victim = before[part][0]
     below = victim.children(recursive=True)
     victim.kill()
-    until(
-        lambda: len(shared.parts().get(part, [])) == len(before[part]) and victim not in shared.parts()[part],
-        f"another {part}",
-    )
-    until(shared.answers, "the API's answer")
+
+    def replaced() -> bool:
+        now = shared.parts().get(part, [])
+        return len(now) == len(before[part]) and victim not in now
+
+    until(replaced, f"another {part}")
+    shared.settle()
     until(lambda: not running(below), f"the end of what the killed {part} had started", 15)
     told = rf"^\d\d:\d\d:\d\d turns warning: {part}\S* was ended by SIGKILL; starting it again in \S+ s$"
     assert re.search(told, shared.text, re.MULTILINE)
     others = {name: pids for name, pids in before.items() if name != part}
-    assert {name: pids for name, pids in shared.parts().items() if name != part} == others
+    assert {name: pids for name, pids in shared.parts().items() if name != part} == others, shared.text
+
+
+def test_nobody_is_refused_while_the_api_is_started_again(shared: Dev) -> None:
+    shared.settle()
+    for process in shared.parts()["api"]:
+        process.kill()
+    assert shared.request("GET", "/ok", seconds=WITHIN) == {"ok": True, "services": {}}
 
 
 def test_a_second_stack_on_the_same_data_is_refused(shared: Dev) -> None:
