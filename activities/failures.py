@@ -13,8 +13,9 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from adapter.engine import NodeFailed
-from adapter.errors import NotFound, StaleAttempt, StoreUnavailable, TurnsError
+from adapter.errors import NotFound, StaleAttempt, StoreUnavailable, Superseded, TurnsError
 from adapter.gate import RetryLater
+from adapter.wire import error_json
 from workflows import names
 
 log = logging.getLogger("turns.activity")
@@ -40,6 +41,9 @@ def translate(exc: Exception) -> ApplicationError:
     if isinstance(exc, StaleAttempt):
         log.warning("%s: %s", where, exc)
         return ApplicationError("a newer attempt took over", type=names.STALE_ATTEMPT, non_retryable=True)
+    if isinstance(exc, Superseded):
+        log.warning("%s: %s", where, exc)
+        return ApplicationError("later turns built on this one", type=names.SUPERSEDED, non_retryable=True)
     if isinstance(exc, StoreUnavailable):
         log.warning("%s: %s", where, exc)
         return ApplicationError("PostgreSQL is not reachable", type="StoreUnavailable")
@@ -49,4 +53,5 @@ def translate(exc: Exception) -> ApplicationError:
 
 
 def _text(exc: BaseException) -> str:
-    return f"{type(exc).__name__}: {exc}".splitlines()[0][:300]
+    told = error_json(exc)
+    return f"{told['error']}: {told['message']}".splitlines()[0][:300]

@@ -11,7 +11,7 @@ from temporalio.client import Client, WorkflowFailureError
 from activities.failures import translate
 from activities.step import make_claim
 from adapter import faultpoints
-from adapter.errors import NotFound
+from adapter.errors import NotFound, Superseded
 from adapter.store import turns
 from adapter.store.pool import Pool, fetch_all, store_errors
 from adapter.wire import dumps
@@ -73,8 +73,8 @@ class TurnActivities:
             async with store_errors(), self._pool.connection() as conn, conn.transaction():
                 await append_events(conn, failure.turn_id, [Event("error", dumps(error))])
                 await turns.finish(conn, failure.turn_id, status="error", thread_status="error", error=error)
-        except NotFound:
-            return run_id  # the thread was deleted meanwhile: nobody is left to tell
+        except (NotFound, Superseded):
+            return run_id  # the thread was deleted, or later turns built on this one: nothing to tell
         except Exception as exc:
             raise translate(exc) from None
         log.info("turn %s on thread %s failed: %s", failure.turn_id, failure.thread_id, error["error"])

@@ -6,7 +6,9 @@ line when an installed LangGraph does not have what is used here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import copy
+import functools
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 from uuid import UUID
@@ -26,6 +28,7 @@ from langgraph._internal._constants import (
     NULL_TASK_ID,
     PUSH,
 )
+from langgraph._internal._runnable import RunnableCallable
 from langgraph.checkpoint.base import PendingWrite
 from langgraph.constants import START
 from langgraph.pregel import Pregel
@@ -35,6 +38,8 @@ from langgraph.pregel._task_status import read_task_statuses
 from langgraph.pregel.protocol import StreamChunk, StreamProtocol
 from langgraph.runtime import Runtime
 from langgraph.types import Interrupt, RetryPolicy
+
+from adapter.errors import NodeExited
 
 INTERRUPT_KEY = INTERRUPT
 NULL_TASK = NULL_TASK_ID
@@ -99,6 +104,44 @@ def nodes_of(graph: AnyGraph) -> dict[str, NodeFacts]:
 def bound_of(graph: AnyGraph, name: str) -> Runnable[Any, Any]:
     """Returns what the node runs."""
     return graph.nodes[name].bound
+
+
+def guarded(bound: Runnable[Any, Any]) -> Runnable[Any, Any]:
+    """Returns what a node runs with `sys.exit` turned into an exception.
+
+    asyncio passes `SystemExit` of any task on to the event loop, which ends: one node would take the whole worker and
+    every turn on it along. Only a plain function (what `add_node` makes of one) is wrapped; it is copied, not changed.
+    """
+    if not isinstance(bound, RunnableCallable):
+        return bound
+    copied = copy.copy(bound)
+    if bound.func is not None:
+        copied.func = _without_exit(cast("Any", bound.func))
+    if bound.afunc is not None:
+        copied.afunc = _without_exit_async(cast("Any", bound.afunc))
+    return copied
+
+
+def _without_exit(call: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(call)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return call(*args, **kwargs)
+        except (SystemExit, KeyboardInterrupt) as exc:
+            raise NodeExited(f"the node tried to end its process: {type(exc).__name__}") from None
+
+    return run
+
+
+def _without_exit_async(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    @functools.wraps(call)
+    async def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return await call(*args, **kwargs)
+        except (SystemExit, KeyboardInterrupt) as exc:
+            raise NodeExited(f"the node tried to end its process: {type(exc).__name__}") from None
+
+    return run
 
 
 def replace_nodes(

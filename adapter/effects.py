@@ -142,7 +142,7 @@ async def effect(
             await effect_journal.fail(journal.writer, key=derived, error=type(exc).__name__)
         raise
     faultpoints.reached(faultpoints.AFTER_EFFECT)
-    await effect_journal.finish(journal.writer, key=derived, result=result)
+    await effect_journal.finish(journal.writer, key=derived, result=result, exact=mode == "once")
     faultpoints.reached(faultpoints.AFTER_JOURNAL)
     return result
 

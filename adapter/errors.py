@@ -51,8 +51,16 @@ class StaleAttempt(TurnsError):
     """A newer attempt claimed this scope; nothing this attempt wrote since then was kept. Not retryable."""
 
 
+class Superseded(TurnsError):
+    """The turn ended and later turns of its thread built on what it left; it cannot be tried again. Not retryable."""
+
+
 class StoreUnavailable(TurnsError):
     """PostgreSQL could not be reached or dropped the connection. Retryable."""
+
+
+class NodeExited(TurnsError):
+    """A node called `sys.exit`, which would end its worker. Treated as any exception of the node."""
 
 
 class NotStorable(TurnsError):

@@ -346,7 +346,7 @@ def gated(graph: AnyGraph, inherited: Sequence[RetryPolicy] = ()) -> AnyGraph:
     wrapped: dict[str, tuple[Runnable[Any, Any], dict[str, Any]]] = {}
     for name, facts in _pregel.nodes_of(graph).items():
         policy = policy_of(facts, inherited)
-        bound = _pregel.bound_of(graph, name)
+        bound = _pregel.guarded(_pregel.bound_of(graph, name))
         if policy.kind == "inline":
             # Inline nodes run within an activity, where LangGraph's own retries are cheap: they are kept.
             wrapped[name] = (Inline(name, bound, policy), {"retry_policy": policy.retry or None})

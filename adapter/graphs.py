@@ -55,6 +55,25 @@ class Project:
         """The ids of the configured graphs, in the file's order."""
         return list(self.exports)
 
+    def gate_all(self) -> None:
+        """Gates what is no factory, so that a mistake in it is told when the project is loaded.
+
+        Raises:
+            ConfigError: a node's `durable` metadata is not understood.
+        """
+        for graph_id, exported in self.exports.items():
+            if isinstance(exported, (Pregel, StateGraph)):
+                try:
+                    self._gated[graph_id] = gated(self._static(graph_id, exported))
+                except ConfigError as exc:
+                    raise ConfigError(f'graph "{graph_id}": {exc}') from None
+
+    def _static(self, graph_id: str, exported: Any) -> AnyGraph:
+        if graph_id not in self._plain:
+            self._plain[graph_id] = _compiled(graph_id, exported)
+            _tell_what_is_replaced(graph_id, self._plain[graph_id])
+        return self._plain[graph_id]
+
     @asynccontextmanager
     async def graph(self, graph_id: str, config: RunnableConfig) -> AsyncGenerator[AnyGraph]:
         """Yields the gated copy of a graph; a factory is called with `config` each time.
@@ -89,10 +108,7 @@ class Project:
             raise NotFound(f"Graph '{graph_id}' not found. Expected one of: {self.graph_ids}")
         exported = self.exports[graph_id]
         if isinstance(exported, (Pregel, StateGraph)):
-            if graph_id not in self._plain:
-                self._plain[graph_id] = _compiled(graph_id, exported)
-                _tell_what_is_replaced(graph_id, self._plain[graph_id])
-            yield self._plain[graph_id], True
+            yield self._static(graph_id, exported), True
             return
         made: Any = exported(config) if _takes_config(exported) else exported()
         if inspect.isawaitable(made):
@@ -120,7 +136,9 @@ def load_project(path: Path) -> Project:
         str(graph_id): _import(path, str(graph_id), target)
         for graph_id, target in cast("Mapping[Any, Any]", graphs).items()
     }
-    return Project(path, _env(path, body.get("env")), exports)
+    project = Project(path, _env(path, body.get("env")), exports)
+    project.gate_all()
+    return project
 
 
 def _read(path: Path) -> Mapping[str, Any]:

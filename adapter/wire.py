@@ -29,8 +29,13 @@ def dumps(value: Any) -> str:
 
 
 def error_json(exc: BaseException) -> dict[str, str]:
-    """Returns `{"error": class name, "message": text}`."""
-    return {"error": type(exc).__name__, "message": str(exc)}
+    """Returns `{"error": class name, "message": text}`, in text that JSON and PostgreSQL can hold."""
+    try:
+        text = str(exc)
+    except Exception:  # an exception of the user's whose text fails, too
+        text = ""
+    text = text.replace("\x00", "\\x00").encode("utf-8", "backslashreplace").decode()
+    return {"error": type(exc).__name__, "message": text}
 
 
 def _default(value: Any) -> Any:

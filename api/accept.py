@@ -64,7 +64,8 @@ async def accept(
                 metadata=body.metadata,
                 config=_thread_config(request.get("config") or {}),
                 strategy=body.multitask_strategy,
-                idempotency_key=key,
+                # An empty header says nothing: unrelated requests that carry one are not the same.
+                idempotency_key=key or None,
                 refuse_busy=body.multitask_strategy == "reject",
             ),
         )
@@ -77,7 +78,7 @@ async def accept(
 
 def stateless_thread_id(key: str | None) -> str:
     """Returns the thread of a stateless run: the same one for the same key."""
-    return requests.new_id() if key is None else str(uuid.uuid5(_STATELESS, key))
+    return requests.new_id() if not key else str(uuid.uuid5(_STATELESS, key))
 
 
 def _goes(body: RunCreate) -> bool:

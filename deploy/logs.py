@@ -53,6 +53,8 @@ def setup(component: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
+    # The SDK's own line for every failed attempt, with paths; `activities/failures.py` says it in ours.
+    logging.getLogger("temporalio.activity").setLevel(logging.ERROR)
     for name in OURS:
         logging.getLogger(name).setLevel(logging.INFO)
     logging.captureWarnings(capture=True)

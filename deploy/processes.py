@@ -38,7 +38,13 @@ def worker(flags: Flags, name: str) -> None:
 
     project = load_project(settings.config)
     try:
-        asyncio.run(_work(settings, project))
+        with asyncio.Runner() as runner:
+            try:
+                runner.run(_work(settings, project))
+            except SystemExit:
+                # From deep inside a node: the event loop is gone, and an orderly end would wait for it for ever.
+                logger.critical("a node ended the process with sys.exit")
+                os._exit(1)
     except TurnsError:
         raise
     except Exception as exc:

@@ -25,6 +25,7 @@ PROGRESS = "progress"
 NODE_FAILED = "NodeFailed"
 TURN_FAILED = "TurnFailed"
 STALE_ATTEMPT = "StaleAttempt"
+SUPERSEDED = "Superseded"
 
 
 def workflow_id(thread_id: str) -> str:

@@ -32,6 +32,9 @@ from workflows.contracts import (
 )
 from workflows.policy import activity_options, bookkeeping_options
 
+# Temporal refuses longer ones, of activity types and summaries, by failing the workflow task again and again.
+_NAME_LENGTH = 200
+
 
 @workflow.defn(name=names.TURN_WORKFLOW)
 class TurnWorkflow:
@@ -252,7 +255,7 @@ class TurnWorkflow:
         self._running[one.id] = label
         self._show()
         # No workflow call in a `finally`: one would also run when the worker drops this run from its cache.
-        stepped = await self._execute(one.node, label, step, one)
+        stepped = await self._execute(one.node[:_NAME_LENGTH], label, step, one)
         self._running.pop(one.id, None)
         self._done.append(label)
         self._show()
@@ -263,7 +266,7 @@ class TurnWorkflow:
             name,
             step,
             result_type=Stepped,
-            summary=summary,
+            summary=summary[:_NAME_LENGTH],
             **activity_options(self._start.defaults, effect.options if effect else None),
         )
         if self._stopping and not stepped.finished:

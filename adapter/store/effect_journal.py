@@ -78,14 +78,29 @@ async def start(writer: FencedWriter, *, key: str, name: str, node: str, mode: s
     return rows[0]
 
 
-async def finish(writer: FencedWriter, *, key: str, result: Any) -> None:
-    """Journals an effect's outcome; durable when this returns."""
-    kind, data = _SERDE.dumps_typed(result)
+async def finish(writer: FencedWriter, *, key: str, result: Any, exact: bool = False) -> None:
+    """Journals an effect's outcome; durable when this returns.
+
+    A result that LangGraph's serializer cannot store is journaled as its `repr`: it happened all the same.
+
+    Raises:
+        TypeError: after journaling, when the result can be returned to nobody again and `exact` asks for that.
+    """
+    unstorable: Exception | None = None
+    try:
+        kind, data = _SERDE.dumps_typed(result)
+    except Exception as exc:
+        unstorable = exc
+        kind, data = _SERDE.dumps_typed(repr(result))
 
     async def run(conn: Connection) -> None:
         await conn.execute(query("finish_effect"), {"key": key, "result_type": kind, "result": data})
 
     await writer.write(run)
+    if exact and unstorable is not None:
+        raise TypeError(
+            f'the result of an effect in mode "once" must be storable: {unstorable}'
+        ) from unstorable
 
 
 async def settle(writer: FencedWriter, *, key: str, happened: bool, result: Any) -> None:

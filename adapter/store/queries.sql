@@ -205,6 +205,9 @@ SELECT t.turn_id, t.thread_id, t.seq, t.graph_id, t.assistant_id, t.status, t.or
        t.stop, t.error, t.held, t.last_offset, t.metadata, h.origin AS thread_origin,
        (SELECT p.status FROM turns.turn p WHERE p.thread_id = t.thread_id AND p.seq < t.seq
           AND p.status NOT IN ('pending', 'running') ORDER BY p.seq DESC LIMIT 1) AS previous_status,
+       (t.status NOT IN ('pending', 'running') AND EXISTS (
+           SELECT 1 FROM turns.turn l WHERE l.thread_id = t.thread_id AND l.seq > t.seq AND l.status <> 'pending'
+       )) AS superseded,
        CASE WHEN t.applied THEN t.request - 'input' ELSE t.request END AS request
 FROM turns.turn t JOIN turns.thread h USING (thread_id) WHERE t.turn_id = %(turn_id)s
 
@@ -245,13 +248,15 @@ UPDATE turns.turn SET error = %(error)s WHERE turn_id = %(turn_id)s
 -- running | pending | error ► a final status, and the thread's status with it: busy while other turns wait.
 WITH t AS (
     UPDATE turns.turn SET status = %(status)s, updated_at = now(), error = %(error)s
-    WHERE turn_id = %(turn_id)s AND status IN ('pending', 'running', 'error') RETURNING thread_id
+    WHERE turn_id = %(turn_id)s AND status IN ('pending', 'running', 'error') RETURNING thread_id, applied
 )
 UPDATE turns.thread h SET
     status = CASE WHEN EXISTS (
         SELECT 1 FROM turns.turn o WHERE o.thread_id = h.thread_id AND o.turn_id <> %(turn_id)s
           AND o.status IN ('pending', 'running')) THEN 'busy' ELSE %(thread_status)s END,
-    interrupts = %(interrupts)s, error = %(error)s, updated_at = now(), state_updated_at = now()
+    -- A turn that changed nothing leaves the questions that waited before it.
+    interrupts = CASE WHEN %(status)s = 'error' AND NOT t.applied THEN h.interrupts ELSE %(interrupts)s END,
+    error = %(error)s, updated_at = now(), state_updated_at = now()
 FROM t WHERE h.thread_id = t.thread_id RETURNING h.status, pg_notify('turns_thread', h.thread_id::text)
 
 -- ---------------------------------------------------------------- events

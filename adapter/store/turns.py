@@ -12,7 +12,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from adapter.errors import NotFound
+from adapter.errors import NotFound, Superseded
 from adapter.store.pool import Connection, Pool, store_errors
 from adapter.store.sql import query
 from adapter.writer import Claim, take
@@ -59,11 +59,18 @@ async def claim_and_load(pool: Pool, claim: Claim, turn_id: str) -> TurnRow:
     Raises:
         StaleAttempt: a newer attempt holds the claim; not retryable.
         NotFound: the turn was deleted; not retryable.
+        Superseded: it ended and later turns ran; not retryable.
     """
     async with store_errors(), pool.connection() as conn, conn.transaction():
         row = await (await conn.execute(query("load_turn"), {"turn_id": turn_id})).fetchone()
         if row is None:
             raise NotFound(f"turn {turn_id} does not exist any more")
+        if row["superseded"]:
+            # Before the claim: the thread may belong to a later turn that runs.
+            raise Superseded(
+                f"turn {turn_id} ended and later turns of thread {row['thread_id']} built on it; to do it again on "
+                "purpose, start a turn from its checkpoint"
+            )
         await take(conn, claim)
         await conn.execute(query("notify_thread"), {"thread_id": claim.thread_id})
         return _turn(row)

@@ -15,9 +15,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 PROJECT = ROOT / "tests" / "project" / "langgraph.json"
 
 
-async def _killed_at(
-    it: Faulty, tmp_path: Path, point: str, graph: str, thread: str, **request: Any
-) -> str:
+async def _killed_at(it: Faulty, tmp_path: Path, point: str, graph: str, thread: str, **request: Any) -> str:
     armed = it.workers.start(TURNS_FAULT=point, TURNS_FAULT_FILE=str(tmp_path / "fault"))
     turn = await it.stack.submit(graph, thread=thread, **request)
     armed.wait(60)
