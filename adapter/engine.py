@@ -8,7 +8,7 @@ Next: `adapter/gate.py` decides what may start; `adapter/tap.py` what is shown; 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -348,14 +348,12 @@ def _hidden(entry: Entry) -> tuple[str, frozenset[str]] | None:
     return ("", roots) if roots else None
 
 
-def _holder(turn: TurnRow, writer: FencedWriter) -> Callable[[str], None]:
-    """Returns what notes a static breakpoint: queued at once, so that it is stored with the checkpoint before it."""
+def _holder(turn: TurnRow, writer: FencedWriter) -> Callable[[str], Awaitable[None]]:
+    """Returns what stores that a task stopped at a static breakpoint."""
 
-    def hold(task_id: str) -> None:
-        if task_id in turn.held:
-            return
-        noting = asyncio.ensure_future(writer.write(lambda conn: turns.hold(conn, turn.turn_id, task_id)))
-        noting.add_done_callback(lambda done: done.cancelled() or done.exception())
+    async def hold(task_id: str) -> None:
+        if task_id not in turn.held:
+            await writer.write(lambda conn: turns.hold(conn, turn.turn_id, task_id))
 
     return hold
 

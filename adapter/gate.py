@@ -9,7 +9,7 @@ It must not know Temporal, the database or the wire. Next: `adapter/engine.py` r
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -134,7 +134,7 @@ class Gate:
     attempt: int
     stop: int
     lineage: Lineage
-    on_breakpoint: Callable[[str], None]
+    on_breakpoint: Callable[[str], Awaitable[None]]
     answers: Mapping[str, Any] = field(default_factory=dict[str, Any])
     first_attempt_at: float | None = None
     heartbeat: Callable[[], None] | None = None
@@ -175,11 +175,11 @@ class Gate:
         waits = self.attempt > 1 and known is not None and bool(known.interrupts)
         return waits and known is not None and not any(i.id in self.answers for i in known.interrupts)
 
-    def stopped(self, task: TaskFacts, interrupt: GraphInterrupt) -> None:
-        """Notes that a task stopped at an interrupt, or at a static breakpoint inside it."""
+    async def stopped(self, task: TaskFacts, interrupt: GraphInterrupt) -> None:
+        """Notes that a task stopped at an interrupt, or at a static breakpoint inside it; durable when it returns."""
         self.interrupted.add(task.task_id)
         if not interrupt.args or not interrupt.args[0]:
-            self.on_breakpoint(task.task_id)
+            await self.on_breakpoint(task.task_id)
 
     def enter(self, ns: str, path: tuple[str, ...]) -> None:
         """Limits the subgraph at `ns` to this activity's branches, if they part inside it."""
@@ -268,7 +268,7 @@ class Inline(_Wrapper):
             try:
                 return await self.inner.ainvoke(input, config, **kwargs)
             except GraphInterrupt as exc:
-                gate.stopped(task, exc)
+                await gate.stopped(task, exc)
                 raise
         return await self.inner.ainvoke(input, config, **kwargs)
 
@@ -290,7 +290,7 @@ class Effect(_Wrapper):
         try:
             return await self.inner.ainvoke(input, gate.prepare(task, config), **kwargs)
         except GraphInterrupt as exc:
-            gate.stopped(task, exc)
+            await gate.stopped(task, exc)
             raise
         finally:
             RUNNING.reset(token)
@@ -323,7 +323,7 @@ class Subgraph(_Wrapper):
         try:
             return await self.inner.ainvoke(input, config, **kwargs)
         except GraphInterrupt as exc:
-            gate.stopped(task, exc)
+            await gate.stopped(task, exc)
             raise
         finally:
             _PATH.reset(token)

@@ -221,7 +221,9 @@ class Tap:
         if not ns and isinstance(payload, Mapping) and INTERRUPT_KEY in payload:
             self.stopped_at_interrupt = True
             if not payload[INTERRUPT_KEY]:
-                self._on_breakpoint("")
+                # Queued at once, so that it is stored together with the checkpoint before the breakpoint.
+                noting = asyncio.ensure_future(self._on_breakpoint(""))
+                noting.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     # ------------------------------------------------------------ order of storing
 
