@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+# Every one of them starts processes.
+pytestmark = pytest.mark.slow
+
 GRAPH = """
 from langgraph.graph import END, START, MessagesState, StateGraph
 

@@ -21,6 +21,9 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "deploy" / "examples"))
 from deploy.examples.booking import client
 from deploy.examples.booking.provider_process import start
 
+# Every one of them starts processes.
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[2] / "deploy" / "examples"
 CHARGE_ONCE = """
 import asyncio, json, sys

@@ -16,6 +16,9 @@ import pytest
 
 from deploy.examples.booking.provider_process import ProviderDidNotStart, ProviderProcess, start
 
+# Every one of them starts processes.
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[2] / "deploy" / "examples"
 CHARGE = {"booking_id": "b-1", "amount": 80}
 

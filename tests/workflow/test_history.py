@@ -11,7 +11,7 @@ from temporalio.client import WorkflowHistory
 
 from tests.graphs.shapes import inline_nodes, nested_subgraph, send_to_many
 from tests.servers import Postgres
-from tests.stack import stack
+from tests.stack import Stack, stack
 
 
 def _size(history: WorkflowHistory) -> int:
@@ -77,9 +77,15 @@ async def test_history_has_the_same_size_with_400_messages(postgres: Postgres, t
     async with stack(postgres.clone(), temporal, {"graph": _chat()}) as running:
         sizes: list[int] = []
         for count in (1, 400):
-            thread = str(uuid.uuid4())
             said = [("user", "x" * 2048)] * count
-            await running.turn(thread=thread, input={"messages": said})
-            sizes.append(_size(await running.history(thread)))
+            # How many workflow tasks a turn takes depends on timing: the smallest of a few has none to spare.
+            runs = [await _turn_size(running, said) for _ in range(4)]
+            sizes.append(min(runs))
 
         assert abs(sizes[1] - sizes[0]) <= 0.05 * sizes[0], sizes
+
+
+async def _turn_size(running: Stack, said: list[tuple[str, str]]) -> int:
+    thread = str(uuid.uuid4())
+    await running.turn(thread=thread, input={"messages": said})
+    return _size(await running.history(thread))
