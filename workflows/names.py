@@ -22,7 +22,6 @@ SUBMIT = "submit"
 CANCEL = "cancel"
 PROGRESS = "progress"
 
-NODE_FAILED = "NodeFailed"
 TURN_FAILED = "TurnFailed"
 STALE_ATTEMPT = "StaleAttempt"
 SUPERSEDED = "Superseded"

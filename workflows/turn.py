@@ -11,7 +11,7 @@ from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError, CancelledError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 from temporalio.workflow import ParentClosePolicy
 
 from workflows import names
@@ -325,6 +325,3 @@ async def _all(branches: Sequence[Coroutine[Any, Any, None]]) -> None:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         raise
-
-
-__all__ = ["CancelledError", "TurnWorkflow"]

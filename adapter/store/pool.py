@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any, LiteralString, TypeAlias
+from typing import Any, TypeAlias
 
 import psycopg
 from psycopg.rows import DictRow, dict_row
@@ -87,8 +87,3 @@ async def execute(pool: Pool, name: str, /, **params: Any) -> None:
     """Runs the named statement."""
     async with store_errors(), pool.connection() as conn:
         await conn.execute(query(name), params)
-
-
-def statement(name: str) -> LiteralString:
-    """Returns the named statement, for callers that hold a connection themselves."""
-    return query(name)

@@ -307,9 +307,6 @@ WITH t AS (
 SELECT t.status, t.last_offset, e."offset", e.event, e.data
 FROM t LEFT JOIN next e ON e.before < %(bytes)s ORDER BY e."offset"
 
--- name: turn_position
-SELECT status, last_offset, error FROM turns.turn WHERE turn_id = %(turn_id)s
-
 -- name: shown_keys
 -- What a turn has shown already; read once by an attempt that repeats an earlier one.
 SELECT DISTINCT event, key FROM turns.event WHERE turn_id = %(turn_id)s
@@ -360,10 +357,3 @@ WHERE thread_id = %(thread_id)s AND task_id = ANY (%(task_ids)s)
 -- name: drop_node_errors
 -- Handled and behind: a turn that begins anew needs none of the turns before.
 DELETE FROM turns.node_error WHERE thread_id = %(thread_id)s
-
--- ---------------------------------------------------------------- checkpoints
-
--- name: head_lineage
--- The superstep count of one checkpoint, kept in its metadata by the fenced saver.
-SELECT metadata FROM checkpoints
-WHERE thread_id = %(thread_id)s AND checkpoint_ns = %(checkpoint_ns)s AND checkpoint_id = %(checkpoint_id)s

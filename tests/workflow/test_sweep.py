@@ -1,0 +1,46 @@
+"""A turn that was recorded and never submitted (its API process died) is started by the sweep, or by the next turn."""
+
+from __future__ import annotations
+
+import uuid
+
+from adapter.store import requests
+from adapter.store.requests import NewTurn
+from tests.graphs.shapes import linear
+from tests.servers import Postgres
+from tests.stack import Stack, stack
+from workflows import names
+
+
+async def _recorded_only(running: Stack, thread: str, text: str) -> str:
+    await requests.create_thread(running.pool, thread, {}, if_exists="do_nothing")
+    request = {"input": {"trail": [text]}}
+    new = NewTurn(thread, "graph", str(uuid.uuid4()), request, {}, {}, "enqueue", None, False)
+    turn_id = str((await requests.record_turn(running.pool, new)).row["turn_id"])
+    async with running.pool.connection() as conn:
+        await conn.execute(
+            "UPDATE turns.turn SET created_at = now() - interval '1 hour' WHERE turn_id = %s", (turn_id,)
+        )
+    return turn_id
+
+
+async def test_the_sweep_starts_it(postgres: Postgres, temporal: str) -> None:
+    async with stack(postgres.clone(), temporal, {"graph": linear()}) as running:
+        turn = await _recorded_only(running, str(uuid.uuid4()), "stranded")
+        submitted = await running.client.execute_workflow(
+            names.SWEEP_WORKFLOW, id=f"sweep-{turn}", task_queue=running.settings.task_queue, result_type=int
+        )
+
+        assert submitted == 1
+        assert (await running.ended(turn))["status"] == "success"
+
+
+async def test_the_next_turn_lets_it_go_first(postgres: Postgres, temporal: str) -> None:
+    async with stack(postgres.clone(), temporal, {"graph": linear()}) as running:
+        thread = str(uuid.uuid4())
+        stranded = await _recorded_only(running, thread, "stranded")
+        await running.turn(thread=thread, input={"trail": ["next"]})
+
+        assert (await running.ended(stranded))["status"] == "success"
+        trail = (await running.state("graph", thread)).values["trail"]
+        assert [word for word in trail if len(word) > 1] == ["stranded", "next"]
