@@ -77,6 +77,7 @@ class TurnActivities:
             return run_id  # the thread was deleted, or later turns built on this one: nothing to tell
         except Exception as exc:
             raise translate(exc) from None
+        faultpoints.reached(faultpoints.AFTER_FAILURE)
         log.info("turn %s on thread %s failed: %s", failure.turn_id, failure.thread_id, error["error"])
         return run_id
 

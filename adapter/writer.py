@@ -238,6 +238,7 @@ class FencedWriter:
             if events:
                 await append_events(conn, self.turn_id, events)
             faultpoints.reached(faultpoints.IN_CHECKPOINT)
+        faultpoints.reached(faultpoints.AFTER_CHECKPOINT)
 
 
 async def _nothing(_: Connection) -> None:

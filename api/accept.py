@@ -13,6 +13,7 @@ from langgraph.graph.state import StateGraph
 from langgraph.pregel import Pregel
 from psycopg.rows import DictRow
 
+from adapter import faultpoints
 from adapter.errors import Invalid, NotFound, PublicError
 from adapter.store import requests
 from adapter.store.requests import NewTurn
@@ -71,6 +72,7 @@ async def accept(
         )
     except NotFound:
         raise NotFound("Thread or assistant not found.") from None
+    faultpoints.reached(faultpoints.AFTER_RECORD)
     if recorded.row["status"] == "pending":
         parts.gateway.start(recorded.row, cut_in=recorded.new and body.multitask_strategy == "interrupt")
     return recorded.row

@@ -1,10 +1,12 @@
-"""Real worker processes and a real payment provider, for tests that kill them."""
+"""Real worker and API processes and a real payment provider, for tests that kill, freeze and cut them off."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 from temporalio.client import Client
 
 from adapter.graphs import load_project
@@ -26,33 +29,124 @@ from tests.stack import Stack
 ROOT = Path(__file__).resolve().parent.parent
 
 
-@dataclass
-class Workers:
-    """Starts and kills `turns worker` processes."""
+class Process(subprocess.Popen[bytes]):
+    """One `turns` process whose output goes to a log of its own."""
 
-    environment: dict[str, str]
-    log: Path
-    running: list[subprocess.Popen[bytes]] = field(default_factory=list[subprocess.Popen[bytes]])
-
-    def start(self, **environment: str) -> subprocess.Popen[bytes]:
-        with self.log.open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "deploy.cli", "worker"],
+    def __init__(self, log: Path, environment: Mapping[str, str], *arguments: str) -> None:
+        self.log = log
+        with log.open("ab") as output:
+            super().__init__(
+                [sys.executable, "-m", "deploy.cli", *arguments],
                 cwd=ROOT,
-                env={**os.environ, **self.environment, **environment},
-                stdout=log,
-                stderr=log,
+                env={**os.environ, **environment},
+                stdout=output,
+                stderr=output,
                 stdin=subprocess.DEVNULL,
             )
+
+    def freeze(self) -> None:
+        """Stops it where it is, as a virtual machine that is paused."""
+        self.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Lets a stopped process go on."""
+        self.send_signal(signal.SIGCONT)
+
+    @property
+    def text(self) -> str:
+        """What it has logged."""
+        return self.log.read_text(errors="replace")
+
+    async def says(self, pattern: str, *, after: int = 0, seconds: float = 60) -> re.Match[str]:
+        """Waits until its log, from a position on, has what the pattern describes."""
+        async with asyncio.timeout(seconds):
+            while (found := re.compile(pattern).search(self.text, after)) is None:
+                assert self.poll() is None, f"it ended with {self.returncode} before it said {pattern!r}"
+                await asyncio.sleep(0.02)
+        return found
+
+    async def ready(self) -> None:
+        """Waits until it takes work."""
+        await self.says("worker ready|API ready")
+
+    async def frozen(self) -> None:
+        """Waits until it is stopped."""
+        async with asyncio.timeout(10):
+            while psutil.Process(self.pid).status() != psutil.STATUS_STOPPED:
+                await asyncio.sleep(0.01)
+
+    async def ended(self, seconds: float = 60) -> int:
+        """Waits for its end; returns its exit code."""
+        async with asyncio.timeout(seconds):
+            while (code := self.poll()) is None:
+                await asyncio.sleep(0.01)
+        return code
+
+
+@dataclass
+class Workers:
+    """Starts `turns worker` processes, and `turns api` ones; `stop` kills what is left."""
+
+    environment: dict[str, str]
+    folder: Path
+    running: list[Process] = field(default_factory=list[Process])
+
+    def start(self, **environment: str) -> Process:
+        """Starts a worker."""
+        return self._start("worker", environment)
+
+    def start_api(self, port: int, **environment: str) -> Process:
+        """Starts an API process."""
+        return self._start("api", environment, "--port", str(port))
+
+    def _start(self, what: str, environment: Mapping[str, str], *options: str) -> Process:
+        log = self.folder / f"{what}-{len(self.running) + 1}.log"
+        process = Process(log, {**self.environment, **environment}, what, *options)
         self.running.append(process)
         return process
 
     def stop(self) -> None:
         for process in self.running:
             with contextlib.suppress(ProcessLookupError):
-                process.send_signal(signal.SIGCONT)
+                process.thaw()
                 process.kill()
             process.wait(10)
+
+    def tell(self) -> None:
+        """Writes all logs to stderr, which pytest shows when a test fails."""
+        for process in self.running:
+            sys.stderr.write(f"--- {process.log.name}, pid {process.pid}\n{process.text}")
+
+
+@dataclass(frozen=True)
+class Faults:
+    """The fault points of all processes that were told of this directory; see `adapter/faultpoints.py`."""
+
+    directory: Path
+
+    def arm(self, point: str, action: str = "kill", hit: int = 1) -> None:
+        """Arms a point; what was noted about it before is forgotten."""
+        self.clear(point)
+        draft = self.directory / f"{point}.draft"
+        draft.write_text(f"{action} {hit}")
+        draft.rename(self.directory / point)
+
+    def clear(self, point: str) -> None:
+        """Disarms a point and forgets its hits."""
+        for path in (self.directory / point, *self.directory.glob(f"{point}.*")):
+            path.unlink(missing_ok=True)
+
+    def hits(self, point: str) -> int:
+        """Returns how often the point was reached since it was armed."""
+        return len(list(self.directory.glob(f"{point}.hit-*")))
+
+    async def taken(self, point: str, seconds: float = 60) -> int:
+        """Waits until a process acts on the point; returns its process id."""
+        note = self.directory / f"{point}.taken"
+        async with asyncio.timeout(seconds):
+            while not note.exists():
+                await asyncio.sleep(0.01)
+        return int(note.read_text())
 
 
 @dataclass
@@ -62,6 +156,7 @@ class Faulty:
     stack: Stack
     workers: Workers
     provider: ProviderProcess
+    faults: Faults
 
     def ledger(self) -> dict[str, list[dict[str, Any]]]:
         """Returns the provider's attempts and effects."""
@@ -83,6 +178,8 @@ async def faulty(
 ) -> AsyncGenerator[Faulty]:
     """Yields a stack without any worker yet; tests start and kill them."""
     provider = start(folder / "ledger.jsonl", *provider_options)
+    faults = Faults(folder / "faults")
+    faults.directory.mkdir()
     settings = Settings(
         database_url=database_url, task_queue=f"turns-{uuid.uuid4().hex[:8]}", heartbeat_timeout=2.0
     )
@@ -95,19 +192,20 @@ async def faulty(
             "TURNS_CONFIG": str(config),
             "TURNS_DATA_DIR": str(folder),
             "BOOKING_PROVIDER_URL": provider.url,
+            "TURNS_FAULTS": str(faults.directory),
             **(env or {}),
         },
-        folder / "workers.log",
+        folder,
     )
     client = await Client.connect(address)
     async with create_pool(database_url, size=10, name="test") as pool:
         try:
-            yield Faulty(Stack(settings, load_project(config), client, pool), workers, provider)
+            yield Faulty(Stack(settings, load_project(config), client, pool), workers, provider, faults)
         finally:
             workers.stop()
             provider.process.kill()
             provider.process.wait(10)
-            sys.stderr.write(workers.log.read_text() if workers.log.exists() else "")
+            workers.tell()
 
 
 def read_ledger(path: Path) -> list[dict[str, Any]]:

@@ -87,13 +87,13 @@ async def ours(database_url: str, address: str, folder: Path) -> AsyncGenerator[
         }
         port, log = free_port(), folder / "api.log"
         command = ("-m", "deploy.cli", "api", "--port", str(port), "--api-workers", str(WEB_PROCESSES))
-        workers = Workers(environment, folder / "workers.log")
+        workers = Workers(environment, folder)
         try:
-            for _ in range(WORKERS):
-                workers.start()
+            first = [workers.start() for _ in range(WORKERS)]
             with _running(command, environment, log) as api:
                 await _said(log, "API ready", WEB_PROCESSES)
-                await _said(workers.log, "worker ready", WORKERS)
+                for worker in first:
+                    await worker.ready()
                 yield Served(
                     f"http://127.0.0.1:{port}",
                     database_url,

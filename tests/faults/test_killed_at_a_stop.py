@@ -15,10 +15,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 PROJECT = ROOT / "tests" / "project" / "langgraph.json"
 
 
-async def _killed_at(it: Faulty, tmp_path: Path, point: str, graph: str, thread: str, **request: Any) -> str:
-    armed = it.workers.start(TURNS_FAULT=point, TURNS_FAULT_FILE=str(tmp_path / "fault"))
+async def _killed_at(it: Faulty, point: str, graph: str, thread: str, **request: Any) -> str:
+    it.faults.arm(point)
+    armed = it.workers.start()
     turn = await it.stack.submit(graph, thread=thread, **request)
-    armed.wait(60)
+    await armed.ended()
     it.workers.start()
     row = await it.stack.ended(turn)
     assert row["status"] == "success"
@@ -31,7 +32,7 @@ async def test_a_breakpoint_is_not_passed(
 ) -> None:
     async with faulty(database_url, temporal, tmp_path, config=PROJECT) as it:
         thread = str(uuid.uuid4())
-        await _killed_at(it, tmp_path, faultpoints.AFTER_INPUT, graph, thread, input={"trail": []})
+        await _killed_at(it, faultpoints.AFTER_INPUT, graph, thread, input={"trail": []})
         state = await it.stack.state(graph, thread)
 
         assert state.values.get("trail", []) == before
@@ -51,9 +52,7 @@ async def test_the_next_question_is_not_answered_by_the_last_answer(
         await it.stack.turn("asking_twice", thread=thread, input={"trail": []})
         first.kill()
         first.wait(10)
-        await _killed_at(
-            it, tmp_path, faultpoints.BEFORE_END, "asking_twice", thread, command={"resume": "1"}
-        )
+        await _killed_at(it, faultpoints.BEFORE_END, "asking_twice", thread, command={"resume": "1"})
         state = await it.stack.state("asking_twice", thread)
         assert [i.value for i in state.interrupts] == ["two?"]
 

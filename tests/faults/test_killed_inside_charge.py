@@ -25,7 +25,8 @@ async def test_the_turn_completes_and_charges_once(
     database_url: str, temporal: str, tmp_path: Path, point: str, attempts: int
 ) -> None:
     async with faulty(database_url, temporal, tmp_path) as it:
-        armed = it.workers.start(TURNS_FAULT=point, TURNS_FAULT_FILE=str(tmp_path / "fault"))
+        it.faults.arm(point)
+        armed = it.workers.start()
         thread = str(uuid.uuid4())
         turn = await it.stack.submit(
             "booking",
@@ -33,7 +34,7 @@ async def test_the_turn_completes_and_charges_once(
             input={"booking_id": "b-1", "amount": 80},
             stream_mode=["values", "updates"],
         )
-        armed.wait(60)
+        await armed.ended()
         it.workers.start()
         row = await it.stack.ended(turn)
 
