@@ -47,6 +47,12 @@ class Invalid(PublicError):
     status = 422
 
 
+class TooMany(PublicError):
+    """A limit of this server is reached; repeating the request later may work."""
+
+    status = 429
+
+
 class StaleAttempt(TurnsError):
     """A newer attempt claimed this scope; nothing this attempt wrote since then was kept. Not retryable."""
 
@@ -57,6 +63,10 @@ class Superseded(TurnsError):
 
 class StoreUnavailable(TurnsError):
     """PostgreSQL could not be reached or dropped the connection. Retryable."""
+
+
+class StoreBusy(StoreUnavailable):
+    """No connection to PostgreSQL came free in time: all are in use, or it is not reachable. Retryable."""
 
 
 class NodeExited(TurnsError):

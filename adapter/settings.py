@@ -63,7 +63,16 @@ class Settings(BaseSettings):
     shutdown_grace: Seconds = Field(
         default=10.0, description="Seconds a stopping worker lets running nodes finish."
     )
+    queued_turns: int = Field(
+        default=100,
+        ge=1,
+        description="Turns that may wait on one thread behind the one that runs; the next is refused with 429.",
+    )
     pool_size: int = Field(default=10, ge=1, description="PostgreSQL connections per process, at most.")
+    pool_wait: Seconds = Field(
+        default=10.0,
+        description="Seconds a request waits for a free PostgreSQL connection before it is refused with 503.",
+    )
     token_delay: float = Field(
         default=0.015,
         ge=0,

@@ -23,6 +23,8 @@ from api.schemas.runs import RunCreate
 # Threads of stateless runs that carry a key have ids below this one.
 _STATELESS = uuid.UUID("5f0ad4a5-0b3b-4b52-9b3e-5c4a4ed1a2c7")
 TEMPORARY = "turns_temporary"
+# Strategies that stop what waits: a full queue does not keep them out.
+_CLEAR_QUEUE = ("interrupt", "rollback")
 
 
 class BothGiven(PublicError):
@@ -45,6 +47,7 @@ async def accept(
         NotFound: there is no such thread or assistant.
         Conflict: the thread is busy and the request refuses to wait, or the key stands for another request.
         Invalid: the request cannot be carried out.
+        TooMany: as many turns wait on the thread as may.
     """
     _refuse_unsupported(body)
     assistant = parts.assistants.for_run(body.assistant_id)
@@ -68,6 +71,7 @@ async def accept(
                 # An empty header says nothing: unrelated requests that carry one are not the same.
                 idempotency_key=key or None,
                 refuse_busy=body.multitask_strategy == "reject",
+                queued_turns=None if body.multitask_strategy in _CLEAR_QUEUE else parts.settings.queued_turns,
             ),
         )
     except NotFound:

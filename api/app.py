@@ -91,7 +91,9 @@ async def _parts(
         raise ConfigError("no database: set DATABASE_URL, or run `turns dev`")
     await schema.check(settings.database_url)
     closing = asyncio.Event()
-    async with create_pool(settings.database_url, size=settings.pool_size, name="turns-api") as pool:
+    async with create_pool(
+        settings.database_url, size=settings.pool_size, name="turns-api", wait=settings.pool_wait
+    ) as pool:
         gateway = TurnGateway(client or await connect(), pool, settings)
         hub = EventHub(settings.database_url)
         background = [

@@ -15,7 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from adapter.errors import PublicError, StoreUnavailable
+from adapter.errors import PublicError, StoreBusy, StoreUnavailable
 from adapter.wire import dumps
 
 log = logging.getLogger("turns.api")
@@ -54,6 +54,8 @@ async def _public(_: Request, exc: Exception) -> Response:
 
 async def _store(_: Request, exc: Exception) -> Response:
     log.warning("refused with 503: %s", exc)
+    if isinstance(exc, StoreBusy):
+        return refusal(503, "No database connection came free in time. Try again.")
     return refusal(503, "The database is not reachable. Try again.")
 
 

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 import psycopg
 from psycopg.rows import DictRow, dict_row
-from psycopg_pool import AsyncConnectionPool
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from adapter.errors import NotFound, NotStorable, StaleAttempt, StoreUnavailable
+from adapter.errors import NotFound, NotStorable, StaleAttempt, StoreBusy, StoreUnavailable
 from adapter.store.sql import query
 
 Connection: TypeAlias = psycopg.AsyncConnection[DictRow]
@@ -19,20 +19,25 @@ Pool: TypeAlias = AsyncConnectionPool[Connection]
 STALE = "TF001"  # raised by turns.assert_claim
 
 
-def create_pool(database_url: str, *, size: int, name: str) -> Pool:
+# A worker waits longer than a request: an attempt that gives up runs its node again.
+_WORKER_WAIT_SECONDS = 30.0
+
+
+def create_pool(database_url: str, *, size: int, name: str, wait: float = _WORKER_WAIT_SECONDS) -> Pool:
     """Returns a pool that is not open yet; the caller opens it with `async with`.
 
     Args:
         database_url: PostgreSQL connection string.
         size: connections at most.
         name: application_name, seen in pg_stat_activity.
+        wait: seconds that a caller waits for a free connection.
     """
     return AsyncConnectionPool(
         database_url,
         min_size=1,
         max_size=size,
         open=False,
-        timeout=30,
+        timeout=wait,
         connection_class=psycopg.AsyncConnection[DictRow],
         kwargs={
             "autocommit": True,
@@ -51,6 +56,7 @@ async def store_errors() -> AsyncGenerator[None]:
     Raises:
         StaleAttempt: the fence refused the transaction; not retryable.
         StoreUnavailable: the connection or the server is gone; retryable.
+        StoreBusy: no connection came free in time; retryable.
         NotFound: the thread was deleted; not retryable.
         NotStorable: PostgreSQL cannot hold a value; not retryable.
     """
@@ -59,6 +65,8 @@ async def store_errors() -> AsyncGenerator[None]:
     except psycopg.Error as exc:
         if exc.sqlstate == STALE:
             raise StaleAttempt(exc.diag.message_primary or "stale attempt") from None
+        if isinstance(exc, PoolTimeout):
+            raise StoreBusy(f"no connection to PostgreSQL came free: {exc}") from None
         if isinstance(exc, (psycopg.OperationalError, psycopg.InterfaceError)):
             raise StoreUnavailable(f"PostgreSQL is not reachable: {type(exc).__name__}") from exc
         if isinstance(exc, psycopg.errors.ForeignKeyViolation):

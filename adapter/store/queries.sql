@@ -123,8 +123,13 @@ WHERE thread_id = %(thread_id)s
 
 -- ---------------------------------------------------------------- turns
 
+-- name: hold_thread
+-- Before a statement that asks which turns are open: it sees the database as it was when it began, so it must begin
+-- after whoever changes the same thread has committed. Lets rows that only refer to the thread pass.
+SELECT 1 AS one FROM turns.thread WHERE thread_id = %(thread_id)s FOR NO KEY UPDATE
+
 -- name: record_turn
--- Accepts a turn: the row is the deduplication of a request for ever (I3). Locks the thread's row, so that
+-- Accepts a turn: the row is the deduplication of a request for ever (I3). Runs after `hold_thread`, so that
 -- `seq` is the order of acceptance and "is a turn open?" has one answer.
 WITH t AS (
     UPDATE turns.thread SET last_seq = last_seq + 1, status = 'busy', updated_at = now(),
@@ -134,6 +139,9 @@ WITH t AS (
       AND NOT EXISTS (SELECT 1 FROM turns.turn WHERE turn_id = %(turn_id)s)
       AND NOT (%(refuse_busy)s AND EXISTS (
           SELECT 1 FROM turns.turn o WHERE o.thread_id = %(thread_id)s AND o.status IN ('pending', 'running')))
+      -- All open turns but the first wait.
+      AND (%(queued_turns)s::bigint IS NULL OR %(queued_turns)s >= (
+          SELECT count(*) FROM turns.turn o WHERE o.thread_id = %(thread_id)s AND o.status IN ('pending', 'running')))
     RETURNING thread_id, last_seq
 )
 INSERT INTO turns.turn (turn_id, thread_id, seq, graph_id, assistant_id, request, request_hash, metadata, strategy)

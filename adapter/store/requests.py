@@ -1,6 +1,6 @@
 """Owns thread and turn rows as the HTTP side records and reads them.
 
-Recording a turn is one statement under its thread's row lock: the order of acceptance, the refusal of a busy thread
+Recording a turn is one transaction under its thread's row lock: the order of acceptance, the refusal of a busy thread
 and the deduplication of a repeated request have one answer (I3).
 """
 
@@ -17,7 +17,7 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from adapter.errors import Conflict, NotFound
+from adapter.errors import Conflict, NotFound, TooMany
 from adapter.store import turns
 from adapter.store.pool import Pool, execute, fetch_all, fetch_one, store_errors
 from adapter.store.sql import query
@@ -32,6 +32,7 @@ class NewTurn:
     Attributes:
         idempotency_key: the client's key, or None for a turn of its own.
         refuse_busy: whether a thread with an open turn refuses it (strategy "reject").
+        queued_turns: how many turns may wait on the thread, this one included; None is any number.
     """
 
     thread_id: str
@@ -43,6 +44,7 @@ class NewTurn:
     strategy: str
     idempotency_key: str | None
     refuse_busy: bool
+    queued_turns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,7 @@ async def record_turn(pool: Pool, new: NewTurn) -> Recorded:
     Raises:
         NotFound: the thread does not exist.
         Conflict: the thread is busy and the request refuses to wait, or the key was used for another request.
+        TooMany: as many turns wait on the thread as may.
     """
     turn_id = turn_id_of(new.thread_id, new.idempotency_key)
     digest = hashlib.blake2b(
@@ -102,9 +105,13 @@ async def record_turn(pool: Pool, new: NewTurn) -> Recorded:
         "config": Jsonb(dict(new.config)),
         "strategy": new.strategy,
         "refuse_busy": new.refuse_busy,
+        "queued_turns": new.queued_turns,
     }
-    async with store_errors(), pool.connection() as conn:
-        row = await (await conn.execute(query("record_turn"), params)).fetchone()
+    async with store_errors(), pool.connection() as conn, conn.transaction():
+        async with conn.pipeline():
+            await conn.execute(query("hold_thread"), {"thread_id": new.thread_id})
+            cursor = await conn.execute(query("record_turn"), params)
+            row = await cursor.fetchone()
         if row is not None:
             return Recorded(row, new=True)
         row = await (await conn.execute(query("get_turn"), {"turn_id": turn_id})).fetchone()
@@ -112,10 +119,19 @@ async def record_turn(pool: Pool, new: NewTurn) -> Recorded:
             thread = await (await conn.execute(query("get_thread"), {"thread_id": new.thread_id})).fetchone()
             if thread is None:
                 raise NotFound(f"Thread with ID {new.thread_id} not found")
-            raise Conflict(BUSY)
+            if new.refuse_busy:
+                raise Conflict(BUSY)
+            raise TooMany(_full(new.thread_id, new.queued_turns))
     if bytes(row["request_hash"]) != digest:
         raise Conflict("This Idempotency-Key was used on this thread for a request with another body.")
     return Recorded(row, new=False)
+
+
+def _full(thread_id: str, limit: int | None) -> str:
+    return (
+        f"Thread {thread_id} has {limit} turn{'s' if limit != 1 else ''} waiting, as many as it may. Wait for them, "
+        'cancel them, or choose the multitask strategy "interrupt".'
+    )
 
 
 async def create_thread(
