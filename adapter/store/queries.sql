@@ -128,6 +128,11 @@ WHERE thread_id = %(thread_id)s
 -- after whoever changes the same thread has committed. Lets rows that only refer to the thread pass.
 SELECT 1 AS one FROM turns.thread WHERE thread_id = %(thread_id)s FOR NO KEY UPDATE
 
+-- name: hold_thread_of
+-- As `hold_thread`, for the thread of a turn.
+SELECT 1 AS one FROM turns.thread WHERE thread_id = (SELECT thread_id FROM turns.turn WHERE turn_id = %(turn_id)s)
+FOR NO KEY UPDATE
+
 -- name: record_turn
 -- Accepts a turn: the row is the deduplication of a request for ever (I3). Runs after `hold_thread`, so that
 -- `seq` is the order of acceptance and "is a turn open?" has one answer.
@@ -189,7 +194,8 @@ SELECT turn_id, thread_id, graph_id, status, error FROM turns.turn WHERE turn_id
 DELETE FROM turns.turn WHERE turn_id = %(turn_id)s AND thread_id = %(thread_id)s RETURNING turn_id
 
 -- name: cancel_pending
--- pending ► interrupted, before the turn began; its thread is as it was, unless other turns wait.
+-- pending ► interrupted, before the turn began; its thread is as it was, unless other turns wait. Runs after
+-- `hold_thread_of`.
 WITH t AS (
     UPDATE turns.turn SET status = 'interrupted', updated_at = now()
     WHERE turn_id = %(turn_id)s AND status = 'pending' RETURNING turn_id, thread_id
@@ -253,7 +259,8 @@ UPDATE turns.turn SET applied = true WHERE turn_id = %(turn_id)s AND NOT applied
 UPDATE turns.turn SET error = %(error)s WHERE turn_id = %(turn_id)s
 
 -- name: finish_turn
--- running | pending | error ► a final status, and the thread's status with it: busy while other turns wait.
+-- running | pending | error ► a final status, and the thread's status with it: busy while other turns wait. Runs
+-- after `hold_thread_of`.
 WITH t AS (
     UPDATE turns.turn SET status = %(status)s, updated_at = now(), error = %(error)s
     WHERE turn_id = %(turn_id)s AND status IN ('pending', 'running', 'error') RETURNING thread_id, applied

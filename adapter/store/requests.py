@@ -282,7 +282,11 @@ async def cancel_pending(pool: Pool, turn_id: str) -> bool:
 
     Its run, when it comes, finds the turn ended and does nothing.
     """
-    return await fetch_one(pool, "cancel_pending", turn_id=turn_id) is not None
+    params = {"turn_id": turn_id}
+    async with store_errors(), pool.connection() as conn, conn.transaction(), conn.pipeline():
+        await conn.execute(query("hold_thread_of"), params)
+        cursor = await conn.execute(query("cancel_pending"), params)
+        return await cursor.fetchone() is not None
 
 
 async def overtaken(pool: Pool, turn_id: str) -> bool:

@@ -148,6 +148,7 @@ async def finish(
 
     Does nothing to a turn that is final already.
     """
+    await conn.execute(query("hold_thread_of"), {"turn_id": turn_id})
     await conn.execute(
         query("finish_turn"),
         {

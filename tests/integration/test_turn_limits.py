@@ -1,4 +1,5 @@
-"""What a thread refuses is decided under its lock: requests that come at the same moment get one answer each (I3)."""
+"""What a thread refuses and whether it is busy is decided under its lock, so that what comes at the same moment as
+something else has one answer (I3)."""
 
 from __future__ import annotations
 
@@ -6,13 +7,14 @@ import asyncio
 import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable
+from typing import Any
 
 import psycopg
 import pytest
 import pytest_asyncio
 
 from adapter.errors import Conflict, TooMany
-from adapter.store import requests
+from adapter.store import requests, turns
 from adapter.store.pool import Pool, create_pool, fetch_all
 from adapter.store.requests import NewTurn, Recorded
 
@@ -44,25 +46,28 @@ def _turn(
     )
 
 
-async def _at_once(
-    database_url: str, pool: Pool, thread: str, *asked: Awaitable[Recorded]
-) -> list[Recorded | BaseException]:
-    """Lets all of them wait for the thread's lock before any gets it."""
+async def _at_once(database_url: str, pool: Pool, thread: str, *asked: Awaitable[Any]) -> list[Any]:
+    """Lets all of them wait for the thread's lock, in this order, before any gets it."""
     async with await psycopg.AsyncConnection.connect(database_url) as holder:
         await holder.execute("SELECT 1 FROM turns.thread WHERE thread_id = %s FOR UPDATE", (thread,))
-        asking = asyncio.gather(*asked, return_exceptions=True)
-        async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as watching:
-            waiting = 0
-            while waiting < len(asked):
-                cursor = await watching.execute(
-                    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
-                    "AND wait_event_type = 'Lock'"
-                )
-                row = await cursor.fetchone()
-                assert row is not None
-                waiting = row[0]
+        asking: list[asyncio.Future[Any]] = []
+        for one in asked:
+            asking.append(asyncio.ensure_future(one))
+            await _waiting(database_url, len(asking))
         await holder.commit()
-    return await asking
+        return await asyncio.gather(*asking, return_exceptions=True)
+
+
+async def _waiting(database_url: str, count: int) -> None:
+    """Waits until so many connections wait for a lock."""
+    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as watching:
+        while True:
+            cursor = await watching.execute(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+                "AND wait_event_type = 'Lock'"
+            )
+            if await cursor.fetchone() == (count,):
+                return
 
 
 async def test_a_thread_has_no_more_turns_waiting_than_the_limit(database_url: str, pool: Pool) -> None:
@@ -110,3 +115,28 @@ async def test_a_turn_that_clears_the_queue_is_not_counted(pool: Pool) -> None:
         await requests.record_turn(pool, _turn(thread, limit=1))
 
     assert (await requests.record_turn(pool, _turn(thread, strategy="interrupt"))).new
+
+
+async def test_a_thread_stays_busy_when_a_turn_ends_while_the_next_is_recorded(
+    database_url: str, pool: Pool
+) -> None:
+    async def ends(turn_id: str) -> None:
+        async with pool.connection() as conn, conn.transaction():
+            await turns.finish(conn, turn_id, status="success", thread_status="idle")
+
+    thread = await _thread(pool)
+    first = str((await requests.record_turn(pool, _turn(thread))).row["turn_id"])
+    await _at_once(database_url, pool, thread, requests.record_turn(pool, _turn(thread)), ends(first))
+
+    assert (await requests.get_thread(pool, thread))["status"] == "busy"
+
+
+async def test_a_thread_stays_busy_when_a_turn_is_cancelled_while_the_next_is_recorded(
+    database_url: str, pool: Pool
+) -> None:
+    thread = await _thread(pool)
+    first = str((await requests.record_turn(pool, _turn(thread))).row["turn_id"])
+    cancelled = requests.cancel_pending(pool, first)
+    await _at_once(database_url, pool, thread, requests.record_turn(pool, _turn(thread)), cancelled)
+
+    assert (await requests.get_thread(pool, thread))["status"] == "busy"
