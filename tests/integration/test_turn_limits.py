@@ -46,7 +46,7 @@ def _turn(
     )
 
 
-async def _at_once(database_url: str, pool: Pool, thread: str, *asked: Awaitable[Any]) -> list[Any]:
+async def _at_once(database_url: str, pool: Pool, thread: str, *asked: Awaitable[Any]) -> list[object]:
     """Lets all of them wait for the thread's lock, in this order, before any gets it."""
     async with await psycopg.AsyncConnection.connect(database_url) as holder:
         await holder.execute("SELECT 1 FROM turns.thread WHERE thread_id = %s FOR UPDATE", (thread,))
@@ -55,7 +55,7 @@ async def _at_once(database_url: str, pool: Pool, thread: str, *asked: Awaitable
             asking.append(asyncio.ensure_future(one))
             await _waiting(database_url, len(asking))
         await holder.commit()
-        return await asyncio.gather(*asking, return_exceptions=True)
+        return [*await asyncio.gather(*asking, return_exceptions=True)]
 
 
 async def _waiting(database_url: str, count: int) -> None:
