@@ -38,7 +38,7 @@ class TurnActivities:
         faultpoints.reached(faultpoints.IN_FINISH)
         try:
             async with store_errors(), self._pool.connection() as conn, conn.transaction():
-                await turns.take(conn, make_claim(request.thread_id))
+                await turns.take(conn, make_claim(request.thread_id), self._pool)
                 await turns.finish(
                     conn,
                     request.turn_id,

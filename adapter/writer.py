@@ -19,7 +19,7 @@ from typing import Any
 
 from adapter import faultpoints
 from adapter.errors import StaleAttempt
-from adapter.store.pool import Connection, Pool, store_errors
+from adapter.store.pool import Connection, Pool, ending_blockers, store_errors
 from adapter.store.sql import query
 
 Need = tuple[str, ...]
@@ -278,13 +278,16 @@ def claim_params(claim: Claim) -> dict[str, Any]:
     }
 
 
-async def take(conn: Connection, claim: Claim) -> None:
+async def take(conn: Connection, claim: Claim, pool: Pool) -> None:
     """Claims the scope for this attempt, inside the caller's transaction.
+
+    It waits for transactions of older attempts that are under way, and ends those that take too long.
 
     Raises:
         StaleAttempt: a newer attempt holds the scope, or one around it; both tokens are named.
     """
-    row = await (await conn.execute(query("claim"), claim_params(claim))).fetchone()
+    async with ending_blockers(pool, conn):
+        row = await (await conn.execute(query("claim"), claim_params(claim))).fetchone()
     if row is None:
         held = await (
             await conn.execute(

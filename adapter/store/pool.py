@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
@@ -18,6 +19,9 @@ Pool: TypeAlias = AsyncConnectionPool[Connection]
 
 STALE = "TF001"  # raised by turns.assert_claim
 
+
+# Longer than any commit takes on a database that works.
+_BLOCKED_SECONDS = 2.0
 
 # A worker waits longer than a request: an attempt that gives up runs its node again.
 _WORKER_WAIT_SECONDS = 30.0
@@ -47,6 +51,27 @@ def create_pool(database_url: str, *, size: int, name: str, wait: float = _WORKE
         },
         name=name,
     )
+
+
+@asynccontextmanager
+async def ending_blockers(pool: Pool, conn: Connection) -> AsyncGenerator[None]:
+    """Ends, while the body waits for a lock on `conn`, what has kept it waiting for too long."""
+    pid, conninfo = conn.info.backend_pid, pool.conninfo
+    assert isinstance(conninfo, str)
+
+    async def end() -> None:
+        while True:
+            await asyncio.sleep(_BLOCKED_SECONDS)
+            # Not of the pool: all its connections may wait for the same.
+            async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as other:
+                await other.execute(query("end_blockers"), {"pid": pid})
+
+    ending = asyncio.create_task(end())
+    try:
+        yield
+    finally:
+        ending.cancel()
+        await asyncio.gather(ending, return_exceptions=True)
 
 
 @asynccontextmanager

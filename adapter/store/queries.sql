@@ -47,6 +47,13 @@ ON CONFLICT (thread_id, scope) DO UPDATE SET token = excluded.token, attempt = e
     WHERE (f.token, f.attempt) <= (excluded.token, excluded.attempt)
 RETURNING f.token
 
+-- name: end_blockers
+-- Ends the sessions that keep a waiting claim from its fence rows: they are those of older attempts, which a newer one
+-- has taken the place of. A process that is frozen, or cut off, in the middle of a transaction would keep its locks for
+-- as long as its connection lives. One that waits for a lock itself is left alone: it is not what everybody waits for.
+SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a
+WHERE a.pid = ANY (pg_blocking_pids(%(pid)s)) AND a.wait_event_type IS DISTINCT FROM 'Lock'
+
 -- name: current_claims
 SELECT scope, token, attempt FROM turns.fence
 WHERE thread_id = %(thread_id)s AND scope = ANY (%(scopes)s::text[]) ORDER BY scope

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from adapter.errors import NotFound, Superseded
@@ -62,18 +63,24 @@ async def claim_and_load(pool: Pool, claim: Claim, turn_id: str) -> TurnRow:
         Superseded: it ended and later turns ran; not retryable.
     """
     async with store_errors(), pool.connection() as conn, conn.transaction():
-        row = await (await conn.execute(query("load_turn"), {"turn_id": turn_id})).fetchone()
-        if row is None:
-            raise NotFound(f"turn {turn_id} does not exist any more")
+        row = await _load(conn, turn_id)
         if row["superseded"]:
             # Before the claim: the thread may belong to a later turn that runs.
             raise Superseded(
                 f"turn {turn_id} ended and later turns of thread {row['thread_id']} built on it; to do it again on "
                 "purpose, start a turn from its checkpoint"
             )
-        await take(conn, claim)
+        await take(conn, claim, pool)
         await conn.execute(query("notify_thread"), {"thread_id": claim.thread_id})
-        return _turn(row)
+        # Again: the claim may have waited for an older attempt's transaction, such as the one that applied the input.
+        return _turn(await _load(conn, turn_id))
+
+
+async def _load(conn: Connection, turn_id: str) -> DictRow:
+    row = await (await conn.execute(query("load_turn"), {"turn_id": turn_id})).fetchone()
+    if row is None:
+        raise NotFound(f"turn {turn_id} does not exist any more")
+    return row
 
 
 def _turn(row: Mapping[str, Any]) -> TurnRow:

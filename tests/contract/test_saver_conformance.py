@@ -23,7 +23,7 @@ async def test_fenced_saver_conforms(database_url: str) -> None:
             await create_thread(pool, thread, {}, if_exists="do_nothing")
             claim = Claim(thread, "", 1, 1)
             async with pool.connection() as conn:
-                await take(conn, claim)
+                await take(conn, claim, pool)
             async with FencedWriter(pool, claim, str(uuid.uuid4()), token_delay=0) as writer:
                 yield FencedSaver(pool, writer)
 

@@ -12,7 +12,7 @@ from langchain_core.runnables import RunnableConfig
 
 from adapter.errors import StaleAttempt
 from adapter.saver import FencedSaver
-from adapter.store import requests
+from adapter.store import requests, turns
 from adapter.store.pool import Connection, Pool, create_pool, fetch_all
 from adapter.store.requests import NewTurn
 from adapter.writer import Claim, Event, FencedWriter, take
@@ -36,7 +36,7 @@ async def turn(pool: Pool) -> tuple[str, str]:
 async def claim(pool: Pool, thread: str, scope: str, token: int, attempt: int = 1) -> Claim:
     it = Claim(thread, scope, token, attempt)
     async with pool.connection() as conn:
-        await take(conn, it)
+        await take(conn, it, pool)
     return it
 
 
@@ -146,6 +146,63 @@ async def test_a_claim_waits_for_a_write_under_way(pool: Pool, turn: tuple[str, 
         go.set()
         await writing
         await claiming
+
+
+async def test_a_claim_sees_what_it_waited_for(pool: Pool, turn: tuple[str, str]) -> None:
+    """Or an attempt would apply the input again that the one before it was just applying."""
+    thread, turn_id = turn
+    old = await claim(pool, thread, "", 10, 1)
+    inside, go = asyncio.Event(), asyncio.Event()
+
+    async def apply(conn: Connection) -> None:
+        await turns.mark_applied(conn, turn_id)
+        await (await conn.execute("SELECT 1")).fetchone()
+        inside.set()
+        await go.wait()
+
+    async with FencedWriter(pool, old, turn_id, token_delay=0) as writer:
+        writing = asyncio.create_task(writer.write(apply))
+        await inside.wait()
+        loading = asyncio.create_task(turns.claim_and_load(pool, Claim(thread, "", 10, 2), turn_id))
+        await _waits(pool)
+        go.set()
+        await writing
+        assert (await loading).applied
+
+
+async def test_a_claim_ends_a_transaction_that_hangs(pool: Pool, turn: tuple[str, str]) -> None:
+    """As that of a frozen worker, whose connection lives on: its locks would keep the thread from everybody."""
+    thread, turn_id = turn
+    old = await claim(pool, thread, "", 10, 1)
+    inside = asyncio.Event()
+
+    async def hang(conn: Connection) -> None:
+        await (await conn.execute("SELECT 1")).fetchone()
+        inside.set()
+        await asyncio.Event().wait()
+
+    writer = FencedWriter(pool, old, turn_id, token_delay=0)
+    await writer.__aenter__()
+    writing = asyncio.create_task(writer.write(hang))
+    await inside.wait()
+    new = await claim(pool, thread, "", 10, 2)
+    await write(pool, new, turn_id)
+    assert not writing.done()  # it is still where it was, and has lost its connection
+    writing.cancel()
+    assert writer._task is not None  # pyright: ignore[reportPrivateUsage]
+    writer._task.cancel()  # pyright: ignore[reportPrivateUsage]
+
+
+async def _waits(pool: Pool) -> None:
+    """Waits until a claim waits for a lock."""
+    async with asyncio.timeout(10), pool.connection() as conn:
+        while True:
+            found = await conn.execute(
+                "SELECT 1 AS one FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%turns.fence%'"
+            )
+            if await found.fetchone():
+                return
+            await asyncio.sleep(0.01)
 
 
 async def test_a_deleted_thread_refuses_its_running_attempt(pool: Pool, turn: tuple[str, str]) -> None:

@@ -23,7 +23,7 @@ async def opened(database_url: str) -> AsyncIterator[tuple[Pool, FencedWriter]]:
         turn_id = str((await requests.record_turn(pool, new)).row["turn_id"])
         claim = Claim(thread, "", 1, 1)
         async with pool.connection() as conn:
-            await take(conn, claim)
+            await take(conn, claim, pool)
         async with FencedWriter(pool, claim, turn_id, token_delay=0.005) as writer:
             yield pool, writer
 
