@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import logging
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +26,7 @@ from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxMatcher, SandboxRestrictions
 
 from activities.heartbeat import Attempts
+from activities.retention import RetentionActivities
 from activities.step import StepActivities
 from activities.turn import TurnActivities
 from adapter.engine import Engine
@@ -37,6 +39,7 @@ from adapter.store.sql import query
 from workflows import names
 from workflows.contracts import Defaults
 from workflows.handoff import HandOverWorkflow
+from workflows.prune import PruneWorkflow
 from workflows.sweep import SweepWorkflow
 from workflows.turn import TurnWorkflow
 
@@ -114,7 +117,7 @@ async def run(
         worker = Worker(
             client,
             task_queue=settings.task_queue,
-            workflows=[TurnWorkflow, HandOverWorkflow, SweepWorkflow],
+            workflows=[TurnWorkflow, HandOverWorkflow, SweepWorkflow, PruneWorkflow],
             activities=[
                 steps.begin,
                 steps.advance,
@@ -123,6 +126,7 @@ async def run(
                 rows.record_failure,
                 rows.hand_over,
                 rows.sweep,
+                RetentionActivities(pool, days=settings.event_retention).prune,
             ],
             workflow_runner=workflow_runner(),
             max_concurrent_activities=settings.concurrent_effects,
@@ -133,7 +137,7 @@ async def run(
         )
         listener = asyncio.create_task(_listen_for_cancels(settings.database_url, attempts))
         try:
-            await ensure_sweep(client, settings.task_queue)
+            await ensure_schedules(client, settings.task_queue)
             async with worker:
                 log.info("worker ready: graphs %s", ", ".join(project.graph_ids))
                 await stop.wait()
@@ -141,21 +145,21 @@ async def run(
             listener.cancel()
 
 
-async def ensure_sweep(client: Client, task_queue: str) -> None:
-    """Makes the schedule that submits stranded turns, unless it exists."""
-    try:
-        await client.create_schedule(
-            names.SWEEP_SCHEDULE,
-            Schedule(
-                action=ScheduleActionStartWorkflow(
-                    names.SWEEP_WORKFLOW, id=names.SWEEP_SCHEDULE, task_queue=task_queue
+async def ensure_schedules(client: Client, task_queue: str) -> None:
+    """Makes the schedules that submit stranded turns and delete old events, unless they exist."""
+    for schedule, action, every in (
+        (names.SWEEP_SCHEDULE, names.SWEEP_WORKFLOW, timedelta(minutes=1)),
+        (names.PRUNE_SCHEDULE, names.PRUNE_WORKFLOW, timedelta(hours=1)),
+    ):
+        with contextlib.suppress(ScheduleAlreadyRunningError):
+            await client.create_schedule(
+                schedule,
+                Schedule(
+                    action=ScheduleActionStartWorkflow(action, id=schedule, task_queue=task_queue),
+                    spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=every)]),
+                    policy=SchedulePolicy(overlap=ScheduleOverlapPolicy.SKIP),
                 ),
-                spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=timedelta(minutes=1))]),
-                policy=SchedulePolicy(overlap=ScheduleOverlapPolicy.SKIP),
-            ),
-        )
-    except ScheduleAlreadyRunningError:
-        pass
+            )
 
 
 async def _listen_for_cancels(database_url: str, attempts: Attempts) -> None:

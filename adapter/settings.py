@@ -73,6 +73,12 @@ class Settings(BaseSettings):
         default=10.0,
         description="Seconds a request waits for a free PostgreSQL connection before it is refused with 503.",
     )
+    event_retention: float = Field(
+        default=7.0,
+        ge=0,
+        le=36_500,
+        description="Days that a turn's events are kept after it ended; 0 keeps them for ever.",
+    )
     token_delay: float = Field(
         default=0.015,
         ge=0,

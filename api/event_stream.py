@@ -135,6 +135,8 @@ class EventStreams:
     ) -> AsyncGenerator[Sequence[StoredEvent]]:
         """Yields a turn's events after an offset, in pages, until it has ended and all are read.
 
+        Events that were deleted since (`event_retention`) are passed over.
+
         An empty page is yielded after every `idle_seconds` without one. A database that is away for a while
         is waited for: the log is still there when it is back.
         """
@@ -155,7 +157,7 @@ class EventStreams:
                     if shown:
                         yield shown
                         silent_since = asyncio.get_running_loop().time()
-                    if after < rows[0]["last_offset"]:
+                    if page and after < rows[0]["last_offset"]:
                         continue
                     if rows[0]["status"] in FINAL:
                         return

@@ -9,6 +9,8 @@ TURN_WORKFLOW = "Turn"
 HANDOVER_WORKFLOW = "HandOver"
 SWEEP_WORKFLOW = "Sweep"
 SWEEP_SCHEDULE = "turns-sweep"
+PRUNE_WORKFLOW = "Prune"
+PRUNE_SCHEDULE = "turns-prune"
 
 # LangGraph node names cannot contain a colon, so these never collide with an activity named after a node.
 BEGIN = "turn:begin"
@@ -17,6 +19,7 @@ FINISH = "turn:finish"
 RECORD_FAILURE = "turn:record_failure"
 HAND_OVER = "turn:hand_over"
 SWEEP = "turn:sweep"
+PRUNE = "turn:prune"
 
 SUBMIT = "submit"
 CANCEL = "cancel"

@@ -319,7 +319,8 @@ WHERE turn_id = %(turn_id)s AND "offset" > %(after)s ORDER BY "offset" LIMIT %(l
 
 -- name: read_turn
 -- A turn's position and its next events in one snapshot, so that "final and all read" has one answer. A page ends
--- after `limit` events or `bytes`; octet_length does not unpack a stored value.
+-- after `limit` events or `bytes`; octet_length does not unpack a stored value. A page without any event is at the
+-- end whatever `last_offset` is: events before it may have been deleted, which does not change how they are counted.
 WITH t AS (
     SELECT status, last_offset FROM turns.turn WHERE turn_id = %(turn_id)s
 ), next AS (
@@ -328,6 +329,25 @@ WITH t AS (
 )
 SELECT t.status, t.last_offset, e."offset", e.event, e.data
 FROM t LEFT JOIN next e ON e.before < %(bytes)s ORDER BY e."offset"
+
+-- name: prune_events
+-- Deletes a batch of events of the turns that ended longest ago, at most `events` of at most `turns` turns. A batch
+-- that is not full holds all that these turns had left: they are done. Skips a turn that somebody changes meanwhile;
+-- one that a Reset revived is no longer ended when its lock is granted.
+WITH ended AS (
+    SELECT turn_id FROM turns.turn
+    WHERE status NOT IN ('pending', 'running') AND (pruned_at IS NULL OR pruned_at < updated_at)
+      AND updated_at < now() - make_interval(secs => %(age_seconds)s)
+    ORDER BY updated_at LIMIT %(turns)s FOR UPDATE SKIP LOCKED
+), old AS (
+    SELECT e.turn_id, e."offset" FROM ended JOIN turns.event e USING (turn_id) LIMIT %(events)s
+), gone AS (
+    DELETE FROM turns.event e USING old WHERE e.turn_id = old.turn_id AND e."offset" = old."offset" RETURNING 1
+), done AS (
+    UPDATE turns.turn t SET pruned_at = now() FROM ended
+    WHERE t.turn_id = ended.turn_id AND (SELECT count(*) FROM old) < %(events)s RETURNING 1
+)
+SELECT (SELECT count(*) FROM gone) AS events, (SELECT count(*) FROM done) AS turns
 
 -- name: shown_keys
 -- What a turn has shown already; read once by an attempt that repeats an earlier one.
