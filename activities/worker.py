@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import dataclasses
 import logging
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import psycopg
@@ -32,6 +31,7 @@ from activities.turn import TurnActivities
 from adapter.engine import Engine
 from adapter.errors import ConfigError
 from adapter.graphs import Project
+from adapter.node_threads import NodeThreads
 from adapter.settings import Settings
 from adapter.store import schema
 from adapter.store.pool import create_pool
@@ -103,7 +103,7 @@ async def run(
     attempts = Attempts()
     # Synchronous nodes run in the loop's threads, and so does the serializing of state: with the default of a few
     # threads, a handful of nodes that sleep would keep every other turn from storing anything.
-    threads = ThreadPoolExecutor(2 * settings.concurrent_effects + 32, thread_name_prefix="node")
+    threads = NodeThreads(2 * settings.concurrent_effects + 32, thread_name_prefix="node")
     asyncio.get_running_loop().set_default_executor(threads)
     async with (
         create_pool(settings.database_url, size=settings.pool_size, name="turns-worker") as pool,

@@ -21,6 +21,7 @@ from pydantic import BaseModel
 
 from adapter import faultpoints, keys
 from adapter.gate import RUNNING, RunningEffect
+from adapter.node_threads import NODE, let_end
 from adapter.store import effect_journal
 from adapter.writer import FencedWriter
 
@@ -189,7 +190,13 @@ def effect_sync(
     mode: Mode = "keyed",
     **kwargs: Any,
 ) -> T:
-    """As `effect`, for synchronous nodes (which LangGraph runs in a thread)."""
+    """As `effect`, for synchronous nodes (which LangGraph runs in a thread).
+
+    A turn that is cancelled meanwhile waits for the call's end, however long it takes, and journals it.
+
+    Raises:
+        asyncio.CancelledError: after the effect, when the node was cancelled meanwhile.
+    """
 
     async def in_thread(*a: Any, **kw: Any) -> T:
         return await asyncio.to_thread(call, *a, **kw)
@@ -198,9 +205,10 @@ def effect_sync(
     journal = JOURNAL.get()
     if journal is None:
         return asyncio.run(coro)
-    return asyncio.run_coroutine_threadsafe(
-        _in_context(contextvars.copy_context(), coro), journal.loop
-    ).result()
+    context = contextvars.copy_context()
+    context.run(NODE.set, None)  # the node's thread is what a cancel reaches, and it waits here
+    with let_end():
+        return asyncio.run_coroutine_threadsafe(_in_context(context, coro), journal.loop).result()
 
 
 async def _in_context(context: contextvars.Context, coro: Any) -> Any:

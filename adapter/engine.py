@@ -245,6 +245,7 @@ class Engine:
         except Suspended:
             pass
         finally:
+            await gate.close()
             GATE.reset(gate_token)
             JOURNAL.reset(journal_token)
 

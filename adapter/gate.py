@@ -8,6 +8,7 @@ It must not know Temporal, the database or the wire. Next: `adapter/engine.py` r
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +21,9 @@ from langgraph.types import Interrupt, RetryPolicy
 
 from adapter import _pregel
 from adapter._pregel import AnyGraph, OpenTask, TaskFacts
+from adapter.cancelling import being_cancelled, outlast
 from adapter.keys import Place
+from adapter.node_threads import NodeRun, node_run
 from adapter.policy import NodePolicy, policy_of
 
 T = TypeVar("T")
@@ -125,6 +128,7 @@ class Gate:
         answers: interrupt id to answer, as this turn gives them.
         first_attempt_at: Unix time of the first attempt, if known.
         heartbeat: what `Runtime.heartbeat` calls, too.
+        running: nodes under way.
     """
 
     turn_id: str
@@ -143,6 +147,12 @@ class Gate:
     entered_before: dict[str, bool] = field(default_factory=dict[str, bool])
     out_of_steps: bool = False
     raised_again: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    running: set[NodeRun] = field(default_factory=set[NodeRun])
+
+    async def close(self) -> None:
+        """Waits for the nodes of a cancelled attempt: LangGraph leaves one that has a `timeout` behind."""
+        if being_cancelled():
+            await outlast(*(asyncio.ensure_future(run.ended.wait()) for run in self.running))
 
     def admit(self, task: TaskFacts) -> bool:
         """Whether a task lies inside the branches (True) or on the way to one (False).
@@ -194,7 +204,7 @@ class Gate:
             task.task_id,
             task.node,
             tuple(t.task_id for t in around),
-            "/".join(_label(t) for t in (*around, task)),
+            _place((*around, task)),
             policy.options,
         )
         return Suspended(task.node)
@@ -266,7 +276,8 @@ class Inline(_Wrapper):
             gate.admit(task)
             config = gate.told(config)
             try:
-                return await self.inner.ainvoke(input, config, **kwargs)
+                async with node_run(_place((*_PATH.get(), task)), gate.running):
+                    return await self.inner.ainvoke(input, config, **kwargs)
             except GraphInterrupt as exc:
                 await gate.stopped(task, exc)
                 raise
@@ -286,9 +297,11 @@ class Effect(_Wrapper):
         if task.task_id not in gate.allow:
             raise gate.suspend(task, self.policy)
         path = (*_PATH.get(), task)
-        token = RUNNING.set(RunningEffect(gate, "/".join(_label(t) for t in path), path))
+        label = _place(path)
+        token = RUNNING.set(RunningEffect(gate, label, path))
         try:
-            return await self.inner.ainvoke(input, gate.prepare(task, config), **kwargs)
+            async with node_run(label, gate.running):
+                return await self.inner.ainvoke(input, gate.prepare(task, config), **kwargs)
         except GraphInterrupt as exc:
             await gate.stopped(task, exc)
             raise
@@ -327,6 +340,11 @@ class Subgraph(_Wrapper):
             raise
         finally:
             _PATH.reset(token)
+
+
+def _place(path: Sequence[TaskFacts]) -> str:
+    """Returns a path as a person reads it."""
+    return "/".join(_label(task) for task in path)
 
 
 def _label(task: TaskFacts) -> str:
@@ -374,6 +392,8 @@ def _decide(name: str, policy: NodePolicy) -> Callable[[Exception], bool]:
         gate = GATE.get()
         if gate is None:
             return False
+        if being_cancelled():
+            raise asyncio.CancelledError from exc  # what a node makes of its cancel is no failure
         delay = policy.retry_delay(exc, gate.attempt)
         if delay is not None:
             raise RetryLater(name, exc, delay)

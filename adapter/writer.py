@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adapter import faultpoints
+from adapter.cancelling import outlast
 from adapter.errors import StaleAttempt
 from adapter.store.pool import Connection, Pool, ending_blockers, store_errors
 from adapter.store.sql import query
@@ -107,9 +108,9 @@ class FencedWriter:
         self._closing = True
         self._wake.set()
         assert self._task is not None
-        # A cancelled attempt still stores what its nodes did: the tail must not be cut off by the cancellation.
-        await asyncio.shield(self._task)
-        if exc is None:
+        # A cancelled attempt still stores what its nodes did, and stores nothing any more when it says that it ended.
+        await outlast(self._task)
+        if exc is None or isinstance(self.error, StaleAttempt):
             self.raise_error()
 
     def raise_error(self) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import uuid
 from typing import Any
 
+import pytest
 from langgraph.graph import START, StateGraph
 from typing_extensions import TypedDict
 
@@ -79,3 +80,35 @@ async def test_a_cancel_is_not_swallowed_by_a_node_that_returns(postgres: Postgr
 
         assert (await running.ended(turn))["status"] == "interrupted"
         assert ran == ["stubborn"]
+
+
+@pytest.mark.parametrize("handled", [False, True])
+async def test_what_a_node_makes_of_its_cancel_is_no_failure(
+    postgres: Postgres, temporal: str, handled: bool
+) -> None:
+    started, ran = asyncio.Event(), list[str]()
+
+    async def node(state: State) -> Any:
+        ran.append("node")
+        started.set()
+        if len(ran) == 1:
+            try:
+                await asyncio.sleep(30)
+            except asyncio.CancelledError:
+                raise ValueError("the connection was closed") from None
+
+    async def handler(state: State) -> Any:
+        ran.append("handler")
+
+    builder: Any = StateGraph(State)
+    builder.add_node("node", node, error_handler=handler if handled else None).add_edge(START, "node")
+    async with stack(postgres.clone(), temporal, {"graph": builder.compile()}) as running:
+        thread = str(uuid.uuid4())
+        turn = await running.submit(thread=thread, input={"paid": ""})
+        await started.wait()
+        await running.client.get_workflow_handle(names.workflow_id(thread)).signal(names.CANCEL, turn)
+        await requests.notify_cancel(running.pool, turn)
+
+        assert (await running.ended(turn))["status"] == "interrupted"
+        assert (await running.turn(thread=thread, input=None))["status"] == "success"
+        assert ran == ["node", "node"]

@@ -6,8 +6,10 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator
 
+import pytest
 import pytest_asyncio
 
+from adapter.errors import StaleAttempt
 from adapter.store import requests
 from adapter.store.pool import Connection, Pool, create_pool, fetch_all
 from adapter.store.requests import NewTurn
@@ -93,3 +95,51 @@ async def test_leaving_stores_what_is_left(opened: tuple[Pool, FencedWriter]) ->
     await writer.drain()
 
     assert await stored(pool, writer) == ["values"]
+
+
+async def test_what_was_queued_is_stored_before_a_cancelled_attempt_ends(
+    opened: tuple[Pool, FencedWriter],
+) -> None:
+    pool, outer = opened
+    storing, go = asyncio.Event(), asyncio.Event()
+
+    async def slow(_: Connection) -> None:
+        storing.set()
+        await go.wait()
+
+    async def attempt() -> None:
+        async with FencedWriter(pool, outer.claim, outer.turn_id, token_delay=0.005) as writer:
+            writer.emit(Event("custom", "1"))
+            await writer.write(slow)
+
+    running = asyncio.create_task(attempt())
+    await storing.wait()
+    for _ in range(3):
+        running.cancel()
+        await asyncio.sleep(0.01)
+    assert not running.done()
+    go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert await stored(pool, outer) == ["custom"]
+
+
+async def test_a_cancelled_attempt_that_is_stale_says_so(opened: tuple[Pool, FencedWriter]) -> None:
+    pool, outer = opened
+    newer = Claim(outer.claim.thread_id, "", 2, 1)
+    begun = asyncio.Event()
+
+    async def attempt() -> None:
+        async with FencedWriter(pool, outer.claim, outer.turn_id, token_delay=60) as writer:
+            writer.emit(Event("custom", "1"))
+            begun.set()
+            await asyncio.sleep(60)
+
+    running = asyncio.create_task(attempt())
+    await begun.wait()
+    async with pool.connection() as conn:
+        await take(conn, newer)
+    running.cancel()
+
+    with pytest.raises(StaleAttempt, match="is claimed by 2/1, not by this attempt 1/1"):
+        await running
