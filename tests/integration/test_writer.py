@@ -138,7 +138,7 @@ async def test_a_cancelled_attempt_that_is_stale_says_so(opened: tuple[Pool, Fen
     running = asyncio.create_task(attempt())
     await begun.wait()
     async with pool.connection() as conn:
-        await take(conn, newer)
+        await take(conn, newer, pool)
     running.cancel()
 
     with pytest.raises(StaleAttempt, match="is claimed by 2/1, not by this attempt 1/1"):
