@@ -13,7 +13,15 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from adapter.engine import NodeFailed
-from adapter.errors import NotFound, StaleAttempt, StoreUnavailable, Superseded, TurnsError
+from adapter.errors import (
+    CompensationFailed,
+    NotFound,
+    StaleAttempt,
+    StoreUnavailable,
+    Superseded,
+    TurnsError,
+    Undone,
+)
 from adapter.gate import RetryLater
 from adapter.wire import error_json
 from workflows import names
@@ -44,6 +52,12 @@ def translate(exc: Exception) -> ApplicationError:
     if isinstance(exc, Superseded):
         log.warning("%s: %s", where, exc)
         return ApplicationError("later turns built on this one", type=names.SUPERSEDED, non_retryable=True)
+    if isinstance(exc, Undone):
+        log.warning("%s: %s", where, exc)
+        return ApplicationError("its effects were compensated", type=names.UNDONE, non_retryable=True)
+    if isinstance(exc, CompensationFailed):
+        log.warning("%s: %s", where, exc)
+        return ApplicationError("a compensation failed", type=names.COMPENSATION_FAILED)
     if isinstance(exc, StoreUnavailable):
         log.warning("%s: %s", where, exc)
         return ApplicationError("PostgreSQL is not reachable", type="StoreUnavailable")

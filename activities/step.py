@@ -18,6 +18,7 @@ from activities.failures import translate
 from activities.heartbeat import Attempts, beating
 from adapter import faultpoints
 from adapter.engine import Engine, Entry, Outcome
+from adapter.errors import NotFound
 from adapter.store.pool import Pool, fetch_one
 from adapter.store.turns import claim_and_load
 from adapter.writer import Claim
@@ -66,6 +67,10 @@ class StepActivities:
         try:
             async with beating(self._attempts, step.turn_id):
                 outcome = await self._enter(step, first)
+        except NotFound:
+            if first:
+                return Stepped(finished=True)  # it was deleted, or taken back, while it waited
+            raise translate(NotFound(f"turn {step.turn_id} was deleted while it ran")) from None
         except Exception as exc:
             raise translate(exc) from None
         faultpoints.reached(faultpoints.BEGIN_COMMITTED if first else faultpoints.BEFORE_COMPLETION)
@@ -88,7 +93,7 @@ class StepActivities:
     async def _enter(self, step: Step, first: bool) -> Outcome:
         info = activity.info()
         claim = make_claim(step.thread_id, _scope(step))
-        turn = await claim_and_load(self._pool, claim, step.turn_id)
+        turn = await claim_and_load(self._pool, claim, step.turn_id, whole=first)
         entry = Entry(
             claim=claim,
             allow=step.allow,
@@ -97,6 +102,10 @@ class StepActivities:
             attempt=info.attempt,
             first=first,
             again=step.again,
+            run_id=info.workflow_run_id or "",
+            begun_in=step.begun_in,
+            checkpoint=step.checkpoint,
+            fork=step.fork,
             first_attempt_at=info.scheduled_time.timestamp(),
             heartbeat=activity.heartbeat,
         )
@@ -125,4 +134,10 @@ def _scope(step: Step) -> str:
 
 def _stepped(outcome: Outcome) -> Stepped:
     frontier = tuple(Effect(e.task_id, e.node, e.within, e.label, dict(e.options)) for e in outcome.frontier)
-    return Stepped(frontier, outcome.interrupted, outcome.finished)
+    return Stepped(
+        frontier,
+        outcome.interrupted,
+        outcome.finished,
+        checkpoint=outcome.checkpoint,
+        moved_on=outcome.moved_on,
+    )

@@ -1,4 +1,4 @@
-"""Owns the activities that only write rows: finish, record_failure, and the hand-over of waiting turns."""
+"""Owns the activities around the steps: finish, compensate, record_failure, and the hand-over of waiting turns."""
 
 from __future__ import annotations
 
@@ -9,63 +9,112 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowFailureError
 
 from activities.failures import translate
+from activities.heartbeat import Attempts, beating
 from activities.step import make_claim
 from adapter import faultpoints
-from adapter.errors import NotFound, Superseded
+from adapter.compensation import undo
+from adapter.errors import NotFound, Superseded, Undone
 from adapter.store import turns
 from adapter.store.pool import Pool, fetch_all, store_errors
 from adapter.wire import dumps
 from adapter.writer import Event, append_events
 from workflows import names
-from workflows.contracts import Defaults, Failure, Finish, HandOver, Queued, Submit
+from workflows.contracts import Compensate, Defaults, Failure, Finish, HandOver, Queued, Recorded, Submit
 from workflows.start import submit
 
 log = logging.getLogger("turns")
 
 
 class TurnActivities:
-    """The row-writing activities of one worker process."""
+    """The activities of one worker process that do not run the graph.
 
-    def __init__(self, pool: Pool, client: Client, *, task_queue: str, defaults: Defaults) -> None:
+    Args:
+        pool: PostgreSQL.
+        client: Temporal's.
+        attempts: those that run in this process.
+        task_queue: of turns.
+        defaults: for turns that are submitted here.
+        compensation_attempts: see Settings.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        client: Client,
+        attempts: Attempts,
+        *,
+        task_queue: str,
+        defaults: Defaults,
+        compensation_attempts: int,
+    ) -> None:
         self._pool = pool
         self._client = client
+        self._attempts = attempts
         self._task_queue = task_queue
         self._defaults = defaults
+        self._compensation_attempts = compensation_attempts
 
     @activity.defn(name=names.FINISH)
     async def finish(self, request: Finish) -> None:
-        """Stores that a turn was stopped; its thread stays at the last checkpoint."""
+        """Stores that a turn was stopped; its thread stays at the last checkpoint, or goes back to the one before."""
         faultpoints.reached(faultpoints.IN_FINISH)
         try:
+            turn = await turns.claim_and_load(self._pool, make_claim(request.thread_id), request.turn_id)
             async with store_errors(), self._pool.connection() as conn, conn.transaction():
                 await turns.take(conn, make_claim(request.thread_id), self._pool)
-                await turns.finish(
-                    conn,
+                if request.roll_back:
+                    await turns.roll_back(conn, turn)
+                else:
+                    await turns.finish(
+                        conn,
+                        request.turn_id,
+                        status="interrupted",
+                        thread_status="interrupted",
+                        error=_STOPPED,
+                    )
+        except NotFound:
+            return  # the turn or its thread was deleted meanwhile, or the attempt before rolled it back
+        except Exception as exc:
+            raise translate(exc) from None
+        what = "rolled back" if request.roll_back else "stopped"
+        log.info("turn %s on thread %s %s", request.turn_id, request.thread_id, what)
+
+    @activity.defn(name=names.COMPENSATE)
+    async def compensate(self, request: Compensate) -> None:
+        """Undoes the finished effects that say how, the last first; what cannot be undone is journaled."""
+        claim = make_claim(request.thread_id)
+        try:
+            async with beating(self._attempts, request.turn_id):
+                await undo(
+                    self._pool,
+                    claim,
                     request.turn_id,
-                    status="interrupted",
-                    thread_status="interrupted",
-                    error=_STOPPED,
+                    continued=request.continued,
+                    attempts=self._compensation_attempts,
                 )
         except NotFound:
             return  # the thread was deleted meanwhile
         except Exception as exc:
             raise translate(exc) from None
-        log.info("turn %s on thread %s stopped", request.turn_id, request.thread_id)
 
     @activity.defn(name=names.RECORD_FAILURE)
-    async def record_failure(self, failure: Failure) -> str:
+    async def record_failure(self, failure: Failure) -> Recorded:
         """Stores that a turn failed and shows its error to clients.
 
         Returns:
             The run id it ran under: in a run that Reset made from the failed one, the recorded result of this
-            activity names the run before, which is how the workflow knows that it shall try again (I4).
+            activity names the run before, which is how the workflow knows that it shall try again (I4). And whether
+            effects are to be undone.
         """
         run_id = activity.info().workflow_run_id
         assert run_id is not None
         try:
             turn = await turns.claim_and_load(self._pool, make_claim(failure.thread_id), failure.turn_id)
+            undoable = await fetch_all(
+                self._pool, "compensable_effects", turn_id=failure.turn_id, continued=True
+            )
             if turn.status in turns.FINAL:
-                return run_id
+                return Recorded(run_id, bool(undoable))
             error = turn.error or {
                 "error": failure.kind,
                 "message": f'"{failure.node}" did not finish: {failure.kind}',
@@ -73,13 +122,13 @@ class TurnActivities:
             async with store_errors(), self._pool.connection() as conn, conn.transaction():
                 await append_events(conn, failure.turn_id, [Event("error", dumps(error))])
                 await turns.finish(conn, failure.turn_id, status="error", thread_status="error", error=error)
-        except (NotFound, Superseded):
-            return run_id  # the thread was deleted, or later turns built on this one: nothing to tell
+        except (NotFound, Superseded, Undone):
+            return Recorded(run_id)  # the thread was deleted, or the turn is over for good: nothing to tell
         except Exception as exc:
             raise translate(exc) from None
         faultpoints.reached(faultpoints.AFTER_FAILURE)
         log.info("turn %s on thread %s failed: %s", failure.turn_id, failure.thread_id, error["error"])
-        return run_id
+        return Recorded(run_id, bool(undoable))
 
     @activity.defn(name=names.HAND_OVER)
     async def hand_over(self, request: HandOver) -> None:
@@ -96,7 +145,11 @@ class TurnActivities:
         except WorkflowFailureError:
             pass
         faultpoints.reached(faultpoints.IN_HAND_OVER)
-        for turn in request.queue:
+        queue = {turn.turn_id: turn for turn in request.queue}
+        if request.orphans:
+            for row in await fetch_all(self._pool, "open_turns", thread_id=request.thread_id):
+                queue[str(row["turn_id"])] = Queued(str(row["turn_id"]), row["seq"])
+        for turn in sorted(queue.values(), key=lambda turn: turn.seq):
             await self._submit(request.thread_id, turn, request.defaults)
 
     @activity.defn(name=names.SWEEP)

@@ -113,7 +113,14 @@ async def run(
     ):
         engine = Engine(pool, store, project, token_delay=settings.token_delay)
         steps = StepActivities(pool, engine, attempts)
-        rows = TurnActivities(pool, client, task_queue=settings.task_queue, defaults=defaults_of(settings))
+        rows = TurnActivities(
+            pool,
+            client,
+            attempts,
+            task_queue=settings.task_queue,
+            defaults=defaults_of(settings),
+            compensation_attempts=settings.compensation_attempts,
+        )
         worker = Worker(
             client,
             task_queue=settings.task_queue,
@@ -123,6 +130,7 @@ async def run(
                 steps.advance,
                 steps.node,
                 rows.finish,
+                rows.compensate,
                 rows.record_failure,
                 rows.hand_over,
                 rows.sweep,

@@ -20,6 +20,7 @@ from langgraph.types import interrupt
 from pydantic import BaseModel
 
 from adapter import faultpoints, keys
+from adapter.compensation import reference
 from adapter.gate import RUNNING, RunningEffect
 from adapter.node_threads import NODE, let_end
 from adapter.store import effect_journal
@@ -91,6 +92,7 @@ async def effect(
     *args: Any,
     key: str | None = None,
     mode: Mode = "keyed",
+    compensate: Callable[..., Any] | None = None,
     **kwargs: Any,
 ) -> T:
     """Acts on the world through `call`, journaled and with a derived idempotency key.
@@ -108,6 +110,11 @@ async def effect(
             again. One that was started and whose outcome nobody recorded is *unknown*: the turn stops at an
             interrupt that shows it, and a person answers with a `Settlement`. An exception of `call` leaves it
             unknown, too, unless it has a true attribute `did_not_happen`.
+        compensate: what undoes the effect, called as `compensate(result, idempotency_key=...)` if the turn fails after
+            all or is rolled back: the last effect first, journaled, with a key of its own (none in mode "once"), again
+            until it succeeds or `TURNS_COMPENSATION_ATTEMPTS` are used up. A function at the top of a module, sync or
+            async: another process may have to call it. A turn whose effects were undone can be neither retried nor
+            continued.
         **kwargs: passed on.
 
     A turn that is cancelled meanwhile waits up to ten seconds for the provider's answer, so that the journal has it.
@@ -115,15 +122,21 @@ async def effect(
     Raises:
         GraphInterrupt: mode "once", and an earlier attempt may or may not have acted.
         StaleAttempt: another worker took this node over; nothing was called.
+        TypeError: `compensate` cannot be called by another process; nothing was called.
     """
     derived = idempotency_key(name, key=key)
-    extra = {"idempotency_key": derived} if mode == "keyed" else {}
+    undo = None if compensate is None else reference(compensate)
     journal, running = JOURNAL.get(), RUNNING.get()
     if journal is None or running is None:
-        return await _patiently(call, args, {**kwargs, **extra})
-    started = await effect_journal.start(
-        journal.writer, key=derived, name=name, node=running.label, mode=mode
-    )
+        return await _patiently(call, args, {**kwargs, **_key(mode, derived)})
+    while True:
+        started = await effect_journal.start(
+            journal.writer, key=derived, name=name, node=running.label, mode=mode, compensate=undo
+        )
+        if not started.undone:
+            break
+        derived = keys.derive_after_compensation(derived)
+    extra = _key(mode, derived)
     if mode == "once":
         if started.unknown or started.settled:
             started = await _settled(journal, started, name, running.label, derived)
@@ -146,6 +159,10 @@ async def effect(
     await effect_journal.finish(journal.writer, key=derived, result=result, exact=mode == "once")
     faultpoints.reached(faultpoints.AFTER_JOURNAL)
     return result
+
+
+def _key(mode: Mode, key: str) -> dict[str, str]:
+    return {"idempotency_key": key} if mode == "keyed" else {}
 
 
 async def _settled(
@@ -188,6 +205,7 @@ def effect_sync(
     *args: Any,
     key: str | None = None,
     mode: Mode = "keyed",
+    compensate: Callable[..., Any] | None = None,
     **kwargs: Any,
 ) -> T:
     """As `effect`, for synchronous nodes (which LangGraph runs in a thread).
@@ -201,7 +219,7 @@ def effect_sync(
     async def in_thread(*a: Any, **kw: Any) -> T:
         return await asyncio.to_thread(call, *a, **kw)
 
-    coro = effect(name, in_thread, *args, key=key, mode=mode, **kwargs)
+    coro = effect(name, in_thread, *args, key=key, mode=mode, compensate=compensate, **kwargs)
     journal = JOURNAL.get()
     if journal is None:
         return asyncio.run(coro)

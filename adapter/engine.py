@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config
 from langgraph.errors import GraphRecursionError
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
-from langgraph.types import Command
 
 from adapter import _pregel, faultpoints
 from adapter._pregel import AnyGraph
@@ -25,14 +24,15 @@ from adapter.effects import JOURNAL, Journal
 from adapter.errors import StaleAttempt, StoreUnavailable
 from adapter.gate import GATE, FrontierEntry, Gate, RetryLater, Suspended, recursion_message
 from adapter.graphs import Project
-from adapter.mending import mended
+from adapter.plan import Plan
+from adapter.plan import plan as make_plan
 from adapter.saver import FencedSaver
 from adapter.store import turns
 from adapter.store.pool import Connection, Pool, fetch_all
 from adapter.store.turns import FINAL, TurnRow
 from adapter.tap import Asked, Tap
-from adapter.turn_request import addressed, base_config, input_of, recursion_limit, resume_map
 from adapter.turn_request import asked as asked_of
+from adapter.turn_request import base_config
 from adapter.wire import dumps, error_json
 from adapter.writer import Claim, Event, FencedWriter
 
@@ -48,7 +48,11 @@ class Entry:
         held: tasks that stopped at an interrupt in this turn.
         attempt: the activity's attempt, from 1.
         first: whether this is the turn's begin.
-        again: whether a failed turn is tried again (Reset).
+        again: whether the begin of a failed turn is tried again (Reset).
+        run_id: Temporal's run.
+        begun_in: its original run, which differs in one that Reset made.
+        checkpoint: the thread's head when the step was planned, or None for begin.
+        fork: whether to go on from there, leaving what the thread has stored since then behind.
         first_attempt_at: Unix time of the first attempt, if known.
         heartbeat: records progress with Temporal; callable from any thread.
     """
@@ -60,6 +64,10 @@ class Entry:
     attempt: int = 1
     first: bool = False
     again: bool = False
+    run_id: str = ""
+    begun_in: str = ""
+    checkpoint: str | None = None
+    fork: bool = False
     first_attempt_at: float | None = None
     heartbeat: Callable[[], None] | None = None
 
@@ -72,11 +80,15 @@ class Outcome:
         frontier: effects that want to start; none when the branch has nothing more to run.
         interrupted: tasks that stopped at an interrupt, to be held for the rest of the turn.
         finished: whether the turn is over (its final status is stored).
+        checkpoint: the thread's head, which the frontier belongs to.
+        moved_on: nothing was run: the thread has moved past the checkpoint that the entry belongs to.
     """
 
     frontier: tuple[FrontierEntry, ...] = ()
     interrupted: tuple[str, ...] = ()
     finished: bool = False
+    checkpoint: str | None = None
+    moved_on: bool = False
 
 
 class NodeFailed(Exception):
@@ -85,20 +97,6 @@ class NodeFailed(Exception):
     def __init__(self, error: Exception) -> None:
         super().__init__(type(error).__name__)
         self.error = error
-
-
-@dataclass(slots=True)
-class _Plan:
-    """What an entry passes to LangGraph."""
-
-    input: Any
-    origin: str
-    resume: Mapping[str, Any] | None
-    stop: int
-    recursion_limit: int
-    checkpoint_id: str | None = None
-    first_row: bool = False
-    extra: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 class Engine:
@@ -127,14 +125,19 @@ class Engine:
             StaleAttempt: a newer attempt took over; not retryable.
             StoreUnavailable: retryable.
         """
-        retried = turn.status == "error" and (entry.again or not entry.first)
-        if turn.status in FINAL and not retried:
-            # An earlier attempt ended the turn and died before it could say so, or it was submitted once more.
+        elsewhere = turn.run_id is not None and turn.run_id != entry.run_id
+        # A begin that finds its turn begun in its own original run was reset; otherwise it was submitted once more.
+        reset = elsewhere and (not entry.first or turn.begun_in == entry.begun_in)
+        if turn.status in FINAL and not reset:
+            # An earlier attempt ended the turn and died before it could say so.
             return Outcome(finished=True)
+        if elsewhere and entry.checkpoint is not None and not entry.fork:
+            if entry.checkpoint != await turns.head_checkpoint(self._pool, turn.thread_id):
+                return Outcome(moved_on=True)
         try:
             async with self._writer(turn, entry.claim) as writer:
                 try:
-                    return await self._enter(turn, entry, writer)
+                    return await self._enter(turn, entry, writer, reset=reset, elsewhere=elsewhere)
                 except Exception:
                     # What LangGraph raises may only follow from a write that failed before.
                     writer.raise_error()
@@ -151,10 +154,21 @@ class Engine:
     def _writer(self, turn: TurnRow, claim: Claim) -> FencedWriter:
         return FencedWriter(self._pool, claim, turn.turn_id, token_delay=self._token_delay)
 
-    async def _enter(self, turn: TurnRow, entry: Entry, writer: FencedWriter) -> Outcome:
+    async def _enter(
+        self, turn: TurnRow, entry: Entry, writer: FencedWriter, *, reset: bool, elsewhere: bool
+    ) -> Outcome:
         async with self._project.graph(turn.graph_id, base_config(turn)) as graph:
             shown = await self._announce(turn, entry, writer)
-            plan = await self._plan(graph, turn, entry)
+            plan = await make_plan(
+                self._pool,
+                turn,
+                first=entry.first,
+                # Once: the next attempt goes on from the fork, which this run has adopted the turn with.
+                fork_from=entry.checkpoint if entry.fork and elsewhere else None,
+                over=entry.first and reset and not entry.again,
+            )
+            forks = plan.checkpoint_id is not None and not plan.begins
+            moves = elsewhere and plan.checkpoint_id is not None
             if entry.first:
                 faultpoints.reached(faultpoints.BEFORE_INPUT)
             saver = FencedSaver(
@@ -162,33 +176,32 @@ class Engine:
                 writer,
                 origin=plan.origin,
                 hide=_hidden(entry),
-                on_first_write=_mark_applied(turn) if entry.first and not turn.applied else None,
+                on_first_write=_on_first_write(turn, entry, adopts=moves, rewound=forks),
             )
-            if plan.first_row:
-                await writer.write(
-                    lambda conn: turns.start(
-                        conn, turn, origin=plan.origin, resume=plan.resume, stop=plan.stop
-                    )
+            if plan.begins:
+                start = turns.Start(
+                    plan.origin, plan.resume, plan.stop, entry.run_id, entry.begun_in, plan.base
                 )
-            elif turn.status == "error":
-                await writer.write(lambda conn: turns.revive(conn, turn))
+                await writer.write(lambda conn: turns.start(conn, turn, start))
+            if elsewhere and not moves:
+                await writer.write(lambda conn: turns.adopt(conn, turn, entry.run_id, rewound=False))
             gate = Gate(
                 turn_id=turn.turn_id,
                 allow=frozenset(entry.allow),
                 branches=entry.branches,
-                held=frozenset(entry.held) | turn.held,
+                held=frozenset() if forks else frozenset(entry.held) | turn.held,
                 on_breakpoint=_holder(turn, writer),
                 answers=plan.resume or {},
                 attempt=entry.attempt,
-                stop=plan.stop,
+                stop=plan.stop + forks,
                 lineage=saver,
                 first_attempt_at=entry.first_attempt_at,
                 heartbeat=entry.heartbeat,
             )
             asked = asked_of(turn)
-            if "" in turn.held and plan.input is None and not plan.first_row:
+            if "" in turn.held and plan.input is None and not plan.begins and not forks:
                 return await self._stopped(turn, writer)
-            tap = Tap(writer, saver, gate, asked, first=entry.first, shown=shown)
+            tap = Tap(writer, saver, gate, asked, first=entry.first or forks, shown=shown)
             seen = await self._seen_messages(turn, entry, asked)
             await self._stream(graph, turn, plan, writer, saver, gate, tap, asked, seen)
             writer.raise_error()
@@ -214,7 +227,7 @@ class Engine:
         self,
         graph: AnyGraph,
         turn: TurnRow,
-        plan: _Plan,
+        plan: Plan,
         writer: FencedWriter,
         saver: FencedSaver,
         gate: Gate,
@@ -257,7 +270,7 @@ class Engine:
         whole = entry.branches == ((),)
         if frontier or not whole:
             await writer.drain()
-            return Outcome(frontier, interrupted)
+            return Outcome(frontier, interrupted, checkpoint=saver.root_head)
         if not tap.stopped_at_interrupt and saver.last_step + 1 > gate.stop:
             # LangGraph counts per entry; a turn that ends exactly at its limit is an error there, too.
             raise GraphRecursionError(recursion_message())
@@ -285,37 +298,8 @@ class Engine:
 
     # ------------------------------------------------------------ what is passed to LangGraph
 
-    async def _plan(self, graph: AnyGraph, turn: TurnRow, entry: Entry) -> _Plan:
-        head = await FencedSaver(self._pool).aget_tuple(
-            {"configurable": {"thread_id": turn.thread_id, "checkpoint_ns": ""}}
-        )
-        step = int(cast("Mapping[str, Any]", head.metadata).get("step", -2)) + 1 if head else -1
-        started = turn.origin is not None and turn.stop is not None
-        limit = recursion_limit(turn)
-        if started and (turn.applied or not entry.first):
-            assert turn.origin is not None and turn.stop is not None
-            return _Plan(None, turn.origin, turn.resume, turn.stop, max(1, turn.stop - step - 1))
-        plan_input, continues = input_of(turn)
-        if turn.previous_status in ("interrupted", "error"):
-            plan_input = mended(plan_input, head)
-        origin = (turn.thread_origin or turn.turn_id) if continues else turn.turn_id
-        checkpoint_id = addressed(turn)
-        if checkpoint_id is not None and (head is None or head.checkpoint["id"] != checkpoint_id):
-            origin = turn.turn_id  # going on from an earlier checkpoint means doing it again on purpose
-        else:
-            checkpoint_id = None  # the head is never addressed: an addressed run forks
-        resume = None
-        if isinstance(plan_input, Command) and plan_input.resume is not None:
-            open_tasks = _pregel.open_tasks(head.pending_writes if head else [])
-            resume, plan_input = resume_map(
-                cast("Command[Any]", plan_input), [i.id for t in open_tasks.values() for i in t.interrupts]
-            )
-        return _Plan(
-            plan_input, origin, resume, step + limit + 1, limit, checkpoint_id=checkpoint_id, first_row=True
-        )
-
     def _config(
-        self, turn: TurnRow, plan: _Plan, tap: Tap, asked: Asked, seen: frozenset[str]
+        self, turn: TurnRow, plan: Plan, tap: Tap, asked: Asked, seen: frozenset[str]
     ) -> RunnableConfig:
         base = base_config(turn)
 
@@ -359,11 +343,18 @@ def _holder(turn: TurnRow, writer: FencedWriter) -> Callable[[str], Awaitable[No
     return hold
 
 
-def _mark_applied(turn: TurnRow) -> Callable[[Connection], Any]:
-    async def mark(conn: Connection) -> None:
-        await turns.mark_applied(conn, turn.turn_id)
+def _on_first_write(
+    turn: TurnRow, entry: Entry, *, adopts: bool, rewound: bool
+) -> Callable[[Connection], Any]:
+    """Returns what is stored together with an entry's first checkpoint or writes."""
 
-    return mark
+    async def note(conn: Connection) -> None:
+        if entry.first and not turn.applied:
+            await turns.mark_applied(conn, turn.turn_id)
+        if adopts:
+            await turns.adopt(conn, turn, entry.run_id, rewound=rewound)
+
+    return note
 
 
 def _innermost(interrupts: Mapping[str, tuple[int, Any]]) -> dict[str, Any]:

@@ -61,6 +61,14 @@ class Superseded(TurnsError):
     """The turn ended and later turns of its thread built on what it left; it cannot be tried again. Not retryable."""
 
 
+class Undone(TurnsError):
+    """The turn failed and its effects were compensated; it can be neither retried nor continued. Not retryable."""
+
+
+class CompensationFailed(TurnsError):
+    """A compensation raised; it is called again until its attempts are used up. Retryable."""
+
+
 class StoreUnavailable(TurnsError):
     """PostgreSQL could not be reached or dropped the connection. Retryable."""
 

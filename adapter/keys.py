@@ -49,6 +49,20 @@ def derive_business(thread_id: str, business_key: str, name: str) -> str:
     return _digest("business", [thread_id, business_key, name])
 
 
+def derive_compensation(key: str) -> str:
+    """Returns the key that an effect's compensation is called with."""
+    return _digest("compensation", [key])
+
+
+def derive_after_compensation(key: str) -> str:
+    """Returns the key of an effect that happens anew after it was compensated under `key`.
+
+    Only a turn that was rolled back and is sent again under its old id, or a business key, gets there; to ask the
+    provider with the old key would return the receipt of what was given back.
+    """
+    return _digest("again", [key])
+
+
 def _digest(kind: str, parts: list[str]) -> str:
     # Length-prefixed, so that no two lists of parts are the same text.
     text = "".join(f"{len(part)}:{part}" for part in [kind, *parts])

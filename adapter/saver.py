@@ -81,6 +81,7 @@ class FencedSaver(BaseCheckpointSaver[str]):
         self._first_write = on_first_write
         self._loop = asyncio.get_running_loop()
         self.last_step = -2
+        self.root_head: str | None = None
 
     # ------------------------------------------------------------ lineage
 
@@ -138,6 +139,7 @@ class FencedSaver(BaseCheckpointSaver[str]):
         metadata = cast("Mapping[str, Any]", found.metadata)
         if not ns:
             self.last_step = int(metadata.get("step", -2))
+            self.root_head = checkpoint_id
         self._visits[ns, checkpoint_id] = (str(metadata.get(ORIGIN, "")), int(metadata.get(VISIT, 0)))
         if not addressed or ns not in self._heads:
             self._heads[ns] = Head(checkpoint_id, metadata, _pregel.open_tasks(found.pending_writes))
@@ -210,6 +212,7 @@ class FencedSaver(BaseCheckpointSaver[str]):
         self._visits[ns, checkpoint["id"]] = (self._origin, count)
         if not ns:
             self.last_step = int(metadata.get("step", -2))
+            self.root_head = checkpoint["id"]
         counted = cast("CheckpointMetadata", {**metadata, ORIGIN: self._origin, VISIT: count})
 
         async def run(saver: AsyncPostgresSaver) -> None:

@@ -60,6 +60,11 @@ class Settings(BaseSettings):
         ge=2,
         description="Activities one superstep is split into at most; a wider fan-out is run in chunks.",
     )
+    compensation_attempts: int = Field(
+        default=8,
+        ge=1,
+        description="Calls of an effect's compensation that may fail before it is given up and reported.",
+    )
     shutdown_grace: Seconds = Field(
         default=10.0, description="Seconds a stopping worker lets running nodes finish."
     )

@@ -78,7 +78,11 @@ async def accept(
         raise NotFound("Thread or assistant not found.") from None
     faultpoints.reached(faultpoints.AFTER_RECORD)
     if recorded.row["status"] == "pending":
-        parts.gateway.start(recorded.row, cut_in=recorded.new and body.multitask_strategy == "interrupt")
+        parts.gateway.start(
+            recorded.row,
+            cut_in=recorded.new and body.multitask_strategy in ("interrupt", "rollback"),
+            roll_back=body.multitask_strategy == "rollback",
+        )
     return recorded.row
 
 
@@ -92,8 +96,6 @@ def _goes(body: RunCreate) -> bool:
 
 
 def _refuse_unsupported(body: RunCreate) -> None:
-    if body.multitask_strategy == "rollback":
-        raise Invalid('multitask_strategy "rollback" is not supported yet; "interrupt" keeps what was done')
     if body.after_seconds > 0:
         raise Invalid("after_seconds is not supported yet")
     if body.webhook is not None:

@@ -99,22 +99,27 @@ class TurnGateway:
 
     # ------------------------------------------------------------ start
 
-    def start(self, turn: DictRow, *, cut_in: bool) -> None:
+    def start(self, turn: DictRow, *, cut_in: bool, roll_back: bool = False) -> None:
         """Submits a recorded turn in the background: its client does not wait for Temporal.
 
         A turn whose submit fails stays pending; the sweep's schedule submits it.
+
+        Args:
+            turn: its row.
+            cut_in: whether it stops what runs and what waits on its thread.
+            roll_back: whether what it stops is taken back, too.
         """
-        task = asyncio.create_task(self._start(turn, cut_in=cut_in))
+        task = asyncio.create_task(self._start(turn, cut_in=cut_in, roll_back=roll_back))
         self._submits.add(task)
         task.add_done_callback(self._submits.discard)
 
-    async def _start(self, turn: DictRow, *, cut_in: bool) -> None:
+    async def _start(self, turn: DictRow, *, cut_in: bool, roll_back: bool) -> None:
         thread_id, turn_id, seq = str(turn["thread_id"]), str(turn["turn_id"]), int(turn["seq"])
         try:
             if cut_in:
                 # What waits is cut in on, too; a run that such a turn may still get does nothing.
-                await requests.cancel_waiting(self._pool, thread_id, seq)
-            await self._submit(thread_id, Submit(Queued(turn_id, seq), cut_in=cut_in))
+                await requests.cancel_waiting(self._pool, thread_id, seq, roll_back=roll_back)
+            await self._submit(thread_id, Submit(Queued(turn_id, seq), cut_in, roll_back))
             if cut_in:
                 await requests.notify_cut_in(self._pool, thread_id, seq)
             await requests.notify_thread(self._pool, thread_id)
@@ -139,26 +144,30 @@ class TurnGateway:
 
     # ------------------------------------------------------------ cancel
 
-    async def cancel(self, thread_id: str, turn_id: str) -> None:
-        """Asks a turn to stop; its row is final when it has.
+    async def cancel(self, thread_id: str, turn_id: str, *, roll_back: bool = False) -> None:
+        """Asks a turn to stop; its row is final when it has, or gone if it is rolled back.
 
         Raises:
             Unavailable: Temporal does not answer.
         """
-        if await requests.cancel_pending(self._pool, turn_id):
+        stop_pending = requests.discard_pending if roll_back else requests.cancel_pending
+        if await stop_pending(self._pool, turn_id):
             return
-        if not await self._signal_cancel(thread_id, turn_id) or await requests.overtaken(self._pool, turn_id):
+        signal = names.ROLL_BACK if roll_back else names.CANCEL
+        if not await self._signal(thread_id, signal, turn_id) or await requests.overtaken(
+            self._pool, turn_id
+        ):
             # Its row is open and nothing runs it: somebody terminated its workflow.
             log.warning("turn %s on thread %s has no run any more; it counts as stopped", turn_id, thread_id)
-            await requests.abandon(self._pool, thread_id, turn_id)
+            await requests.abandon(self._pool, thread_id, turn_id, roll_back=roll_back)
             return
         await requests.notify_cancel(self._pool, turn_id)
 
-    async def _signal_cancel(self, thread_id: str, turn_id: str) -> bool:
+    async def _signal(self, thread_id: str, signal: str, turn_id: str) -> bool:
         """Tells the thread's run; returns False when there is none."""
         handle = self._client.get_workflow_handle(names.workflow_id(thread_id))
         try:
-            await handle.signal(names.CANCEL, turn_id, rpc_timeout=_RPC_TIMEOUT)
+            await handle.signal(signal, turn_id, rpc_timeout=_RPC_TIMEOUT)
         except RPCError as exc:
             if exc.status != RPCStatusCode.NOT_FOUND:
                 raise _unavailable(exc) from exc

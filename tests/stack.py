@@ -42,6 +42,8 @@ class Stack:
         *,
         thread: str,
         key: str | None = None,
+        cut_in: bool = False,
+        roll_back: bool = False,
         **request: Any,
     ) -> str:
         """Records a turn and submits it; returns its id."""
@@ -64,7 +66,7 @@ class Stack:
         await submit(
             self.client,
             thread,
-            Submit(Queued(turn_id, recorded.row["seq"])),
+            Submit(Queued(turn_id, recorded.row["seq"]), cut_in, roll_back),
             task_queue=self.settings.task_queue,
             defaults=defaults_of(self.settings),
         )

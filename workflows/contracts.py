@@ -49,10 +49,12 @@ class Submit:
     Attributes:
         turn: the turn, whose row is stored.
         cut_in: whether it stops the running turn instead of waiting for it.
+        roll_back: whether what the running turn did to the thread is taken back, too.
     """
 
     turn: Queued
     cut_in: bool = False
+    roll_back: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,9 @@ class Step:
         branches: task-id paths the step is limited to; none is the whole graph.
         held: tasks that stopped at an interrupt in this turn.
         again: whether the turn failed before and this run, made by Reset, tries it again.
+        begun_in: for begin: the original run of this run, which Reset keeps.
+        checkpoint: the thread's latest checkpoint when the step was found to be next; None for begin.
+        fork: whether to go on from there although the thread has moved on.
     """
 
     thread_id: str
@@ -107,6 +112,9 @@ class Step:
     branches: tuple[TaskPath, ...] = ()
     held: tuple[str, ...] = ()
     again: bool = False
+    begun_in: str = ""
+    checkpoint: str | None = None
+    fork: bool = False
 
 
 @dataclass(frozen=True)
@@ -118,12 +126,16 @@ class Stepped:
         interrupted: tasks that stopped at an interrupt.
         finished: whether the turn's final status is stored.
         older: from begin: a turn that was accepted before this one and has not begun; it goes first.
+        checkpoint: the thread's latest checkpoint, which the frontier belongs to.
+        moved_on: nothing was run: this run was made by Reset, and the thread is not where the step belongs.
     """
 
     frontier: tuple[Effect, ...] = ()
     interrupted: tuple[str, ...] = ()
     finished: bool = False
     older: Queued | None = None
+    checkpoint: str | None = None
+    moved_on: bool = False
 
 
 @dataclass(frozen=True)
@@ -153,10 +165,28 @@ class TurnInput:
 
 @dataclass(frozen=True)
 class Finish:
-    """Argument of the finish activity: stores that a turn was stopped."""
+    """Argument of the finish activity: stores that a turn was stopped.
+
+    Attributes:
+        roll_back: whether the turn is taken back: its row and its checkpoints go.
+    """
 
     thread_id: str
     turn_id: str
+    roll_back: bool = False
+
+
+@dataclass(frozen=True)
+class Compensate:
+    """Argument of the compensate activity: undoes finished effects, the last first.
+
+    Attributes:
+        continued: whether effects of the turns that this one continued are undone, too.
+    """
+
+    thread_id: str
+    turn_id: str
+    continued: bool
 
 
 @dataclass(frozen=True)
@@ -175,13 +205,31 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Recorded:
+    """Result of the record_failure activity.
+
+    Attributes:
+        run_id: the run it ran under.
+        compensate: whether there are effects to undo.
+    """
+
+    run_id: str
+    compensate: bool = False
+
+
+@dataclass(frozen=True)
 class HandOver:
-    """Argument of the hand-over workflow: turns that wait while the run they waited for fails."""
+    """Argument of the hand-over workflow: turns that wait while the run they waited for fails.
+
+    Attributes:
+        orphans: whether open turns of the thread whose run is gone are submitted, too.
+    """
 
     thread_id: str
     run_id: str
     queue: tuple[Queued, ...]
     defaults: Defaults
+    orphans: bool = False
 
 
 @dataclass(frozen=True)

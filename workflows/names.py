@@ -18,16 +18,20 @@ ADVANCE = "turn:advance"
 FINISH = "turn:finish"
 RECORD_FAILURE = "turn:record_failure"
 HAND_OVER = "turn:hand_over"
+COMPENSATE = "turn:compensate"
 SWEEP = "turn:sweep"
 PRUNE = "turn:prune"
 
 SUBMIT = "submit"
 CANCEL = "cancel"
+ROLL_BACK = "roll_back"
 PROGRESS = "progress"
 
 TURN_FAILED = "TurnFailed"
 STALE_ATTEMPT = "StaleAttempt"
 SUPERSEDED = "Superseded"
+UNDONE = "Undone"
+COMPENSATION_FAILED = "CompensationFailed"
 
 
 def workflow_id(thread_id: str) -> str:

@@ -41,6 +41,20 @@ def activity_options(
     return options
 
 
+def compensation_options(defaults: Defaults) -> dict[str, Any]:
+    """Returns the options of compensations: an attempt ends at the first one that fails, and the next goes on there.
+
+    How often each is tried is counted in the journal.
+    """
+    return {
+        "heartbeat_timeout": timedelta(seconds=defaults.hb),
+        "start_to_close_timeout": timedelta(seconds=defaults.stc),
+        "retry_policy": RetryPolicy(
+            initial_interval=timedelta(seconds=1), maximum_interval=timedelta(seconds=60)
+        ),
+    }
+
+
 def bookkeeping_options() -> dict[str, Any]:
     """Returns the options of activities that only write rows: retried until the database answers."""
     return {

@@ -16,6 +16,7 @@ from temporalio.workflow import ParentClosePolicy
 
 from workflows import names
 from workflows.contracts import (
+    Compensate,
     Effect,
     Failure,
     Finish,
@@ -23,6 +24,7 @@ from workflows.contracts import (
     HandOver,
     Progress,
     Queued,
+    Recorded,
     Step,
     Stepped,
     Submit,
@@ -30,7 +32,7 @@ from workflows.contracts import (
     TaskPath,
     TurnInput,
 )
-from workflows.policy import activity_options, bookkeeping_options
+from workflows.policy import activity_options, bookkeeping_options, compensation_options
 
 # Temporal refuses longer ones, of activity types and summaries, by failing the workflow task again and again.
 _NAME_LENGTH = 200
@@ -47,6 +49,7 @@ class TurnWorkflow:
         self._turn: Queued | None = None
         self._task: asyncio.Task[None] | None = None
         self._stopping = False
+        self._rolling_back = False
         self._running: dict[str, str] = {}
         self._done: list[str] = []
         self._held: set[str] = set(start.going.held) if start.going else set()
@@ -54,6 +57,7 @@ class TurnWorkflow:
         self._begun = start.going is not None
         self._older: Queued | None = None
         self._again = False
+        self._fork_from: str | None = None
 
     # ------------------------------------------------------------ what clients may say
 
@@ -66,7 +70,7 @@ class TurnWorkflow:
         if request.turn.turn_id not in known:
             self._put(request.turn)
         if request.cut_in and self._turn is not None and self._turn.turn_id != request.turn.turn_id:
-            self._stop()
+            self._stop(roll_back=request.roll_back)
         ids = [t.turn_id for t in self._queue]
         ahead = ids.index(request.turn.turn_id) if request.turn.turn_id in ids else 0
         return Submitted(ahead + (self._turn is not None))
@@ -76,6 +80,12 @@ class TurnWorkflow:
         """Stops the turn if it is the running one; a turn that waits is stopped by its row."""
         if self._turn is not None and self._turn.turn_id == turn_id:
             self._stop()
+
+    @workflow.signal(name=names.ROLL_BACK)
+    def roll_back(self, turn_id: str) -> None:
+        """As `cancel`, and takes back what the turn did to its thread."""
+        if self._turn is not None and self._turn.turn_id == turn_id:
+            self._stop(roll_back=True)
 
     @workflow.query(name=names.PROGRESS)
     def progress(self) -> Progress:
@@ -92,8 +102,9 @@ class TurnWorkflow:
         self._queue.append(turn)
         self._queue.sort(key=lambda t: t.seq)
 
-    def _stop(self) -> None:
+    def _stop(self, *, roll_back: bool = False) -> None:
         self._stopping = True
+        self._rolling_back = self._rolling_back or roll_back
         if self._task is not None:
             self._task.cancel()
 
@@ -131,8 +142,14 @@ class TurnWorkflow:
                 return "finished"
             except BaseException as exc:
                 if is_cancelled_exception(exc) or isinstance(exc, asyncio.CancelledError):
-                    await self._finish_stopped(turn)
+                    if (refused := await self._finish_stopped(turn)) is not None:
+                        await self._fail_unless_reset(turn, refused)
                     return "stopped"
+                if isinstance(exc, _MovedOn):
+                    # This run was made by Reset to a step that the thread is past: it forks there. Task ids change.
+                    self._fork_from = exc.checkpoint
+                    self._held.clear()
+                    continue
                 if not isinstance(exc, ActivityError):
                     raise
                 failed = exc
@@ -143,43 +160,63 @@ class TurnWorkflow:
             self._again = True
             # This run was made by Reset: the failure belongs to the run before, so the failed node is tried again.
 
-    async def _finish_stopped(self, turn: Queued) -> None:
+    async def _finish_stopped(self, turn: Queued) -> ActivityError | None:
+        """Returns why the turn is not this run's to stop, as when a Reset brought its cancel back."""
+        if self._rolling_back:
+            await self._compensate(turn, continued=False)
+        try:
+            await workflow.execute_activity(
+                names.FINISH,
+                Finish(self._start.thread_id, turn.turn_id, self._rolling_back),
+                summary="rolled back" if self._rolling_back else "stopped",
+                **bookkeeping_options(),
+            )
+        except ActivityError as refused:
+            return refused
+        return None
+
+    async def _compensate(self, turn: Queued, *, continued: bool) -> None:
         await workflow.execute_activity(
-            names.FINISH,
-            Finish(self._start.thread_id, turn.turn_id),
-            summary="stopped",
-            **bookkeeping_options(),
+            names.COMPENSATE,
+            Compensate(self._start.thread_id, turn.turn_id, continued),
+            summary="undoes finished effects",
+            **compensation_options(self._start.defaults),
         )
 
     async def _fail_unless_reset(self, turn: Queued, failed: ActivityError) -> None:
         kind, node = _cause(failed), failed.activity_type
-        failed_run = await workflow.execute_activity(
+        recorded = await workflow.execute_activity(
             names.RECORD_FAILURE,
             Failure(self._start.thread_id, turn.turn_id, kind, node),
-            result_type=str,
-            summary=f"{node}: {kind}",
+            result_type=Recorded,
+            summary=f"{node}: {kind}"[:_NAME_LENGTH],
             **bookkeeping_options(),
         )
-        if failed_run != workflow.info().run_id:
+        # All of what the failed run did stands in the history of one that Reset made of it, so that has to follow it to
+        # the end; only there it may go another way.
+        if recorded.compensate:
+            await self._compensate(turn, continued=True)
+        # To reset a run ends the one that the thread has now; whatever that one carried would be left behind.
+        await self._hand_over(recorded.run_id, orphans=kind in (names.SUPERSEDED, names.UNDONE))
+        if recorded.run_id != workflow.info().run_id:
             return
         self._turn = None
-        await self._hand_over()
         await workflow.wait_condition(workflow.all_handlers_finished)
         raise ApplicationError(f"{node} failed: {kind}", type=names.TURN_FAILED, non_retryable=True)
 
-    async def _hand_over(self) -> None:
+    async def _hand_over(self, run_id: str, *, orphans: bool) -> None:
         """Passes the queue on: this run must end as Failed, and a failed run cannot continue as new."""
         part = 0
-        while self._queue:
+        while self._queue or orphans:
             queue, self._queue = tuple(self._queue), []
-            info = workflow.info()
             await workflow.start_child_workflow(
                 names.HANDOVER_WORKFLOW,
-                HandOver(self._start.thread_id, info.run_id, queue, self._start.defaults),
-                id=f"hand-over/{info.run_id}/{part}",
+                HandOver(self._start.thread_id, run_id, queue, self._start.defaults, orphans),
+                id=f"hand-over/{run_id}/{part}",
                 parent_close_policy=ParentClosePolicy.ABANDON,
             )
             part += 1
+            orphans = False
 
     # ------------------------------------------------------------ steps
 
@@ -187,9 +224,16 @@ class TurnWorkflow:
         if self._going is not None:
             last, self._going = self._going.last, None
         else:
+            fork_from, self._fork_from = self._fork_from, None
             name = names.ADVANCE if self._begun else names.BEGIN
             step = Step(
-                self._start.thread_id, turn.turn_id, held=tuple(sorted(self._held)), again=self._again
+                self._start.thread_id,
+                turn.turn_id,
+                held=tuple(sorted(self._held)),
+                again=self._again,
+                begun_in=workflow.info().original_execution_run_id,
+                checkpoint=fork_from,
+                fork=fork_from is not None,
             )
             last = await self._execute(name, name.partition(":")[2], step)
             if last.older is not None:
@@ -215,40 +259,49 @@ class TurnWorkflow:
                 self._going = Going(turn, last, tuple(sorted(self._held)))
                 return
             if len(frontier) == 1:
-                last = await self._step(turn, frontier, limits)
+                last = await self._step(turn, frontier, limits, last.checkpoint)
                 continue
             level = _common(frontier)
             parts: dict[str, list[Effect]] = {}
             for effect in frontier:
                 parts.setdefault(effect.path[level], []).append(effect)
-            await _all([self._part(turn, part) for part in _chunks(level, list(parts.values()), self._limit)])
-            last = await self._execute(
-                names.ADVANCE,
-                "advance",
-                Step(self._start.thread_id, turn.turn_id, (), limits, tuple(sorted(self._held))),
+            chunks = _chunks(level, list(parts.values()), self._limit)
+            await _all([self._part(turn, part, last.checkpoint) for part in chunks])
+            held = tuple(sorted(self._held))
+            step = Step(
+                self._start.thread_id, turn.turn_id, branches=limits, held=held, checkpoint=last.checkpoint
             )
+            last = await self._execute(names.ADVANCE, "advance", step)
 
     @property
     def _limit(self) -> int:
         return self._start.defaults.parallel
 
-    async def _part(self, turn: Queued, part: tuple[int, list[list[Effect]]]) -> None:
+    async def _part(self, turn: Queued, part: tuple[int, list[list[Effect]]], checkpoint: str | None) -> None:
         level, groups = part
         if len(groups) > 1:  # a chunk of a wide fan-out: plain effects of one node
             effects = [e for group in groups for e in group]
-            last = await self._step(turn, effects, tuple(e.path for e in effects))
+            last = await self._step(turn, effects, tuple(e.path for e in effects), checkpoint)
             self._held.update(last.interrupted)
             return
         effects = groups[0]
-        await self._drive(turn, Stepped(tuple(effects)), effects[0].path[: level + 1])
+        first = Stepped(tuple(effects), checkpoint=checkpoint)
+        await self._drive(turn, first, effects[0].path[: level + 1])
 
-    async def _step(self, turn: Queued, effects: Sequence[Effect], limits: tuple[TaskPath, ...]) -> Stepped:
+    async def _step(
+        self,
+        turn: Queued,
+        effects: Sequence[Effect],
+        limits: tuple[TaskPath, ...],
+        checkpoint: str | None,
+    ) -> Stepped:
         step = Step(
             self._start.thread_id,
             turn.turn_id,
             tuple(e.id for e in effects),
             limits,
             tuple(sorted(self._held)),
+            checkpoint=checkpoint,
         )
         one = effects[0]
         label = one.label if len(effects) == 1 else f"{one.label} and {len(effects) - 1} more"
@@ -269,6 +322,9 @@ class TurnWorkflow:
             summary=summary[:_NAME_LENGTH],
             **activity_options(self._start.defaults, effect.options if effect else None),
         )
+        if stepped.moved_on:
+            assert step.checkpoint is not None
+            raise _MovedOn(step.checkpoint)
         if self._stopping and not stepped.finished:
             # The node ended before it heard of the cancel, or returned all the same: what it did is kept.
             raise asyncio.CancelledError
@@ -279,6 +335,14 @@ class TurnWorkflow:
         workflow.set_current_details(
             f"**running**: {running}\n\n**done**: {len(self._done)}\n\n**queued**: {len(self._queue)}"
         )
+
+
+class _MovedOn(Exception):
+    """A step of a run that Reset made belongs to a checkpoint that the thread is past."""
+
+    def __init__(self, checkpoint: str) -> None:
+        super().__init__(checkpoint)
+        self.checkpoint = checkpoint
 
 
 def _cause(failed: ActivityError) -> str:

@@ -25,6 +25,7 @@ class Started:
     Attributes:
         finished: an earlier attempt recorded its outcome.
         unknown: an earlier attempt started it and nobody recorded an outcome.
+        undone: it was compensated, or is to be; it must not happen under this key again.
         settled: a person said what became of it.
         attempts: how often it was started, this time included.
         started_at: when it was started first.
@@ -33,14 +34,25 @@ class Started:
 
     finished: bool
     unknown: bool
+    undone: bool
     settled: bool
     attempts: int
     started_at: datetime
     result: Any
 
 
-async def start(writer: FencedWriter, *, key: str, name: str, node: str, mode: str) -> Started:
+async def start(
+    writer: FencedWriter, *, key: str, name: str, node: str, mode: str, compensate: str | None
+) -> Started:
     """Journals that an effect is about to happen; durable when this returns.
+
+    Args:
+        writer: the attempt's.
+        key: the effect's.
+        name: the effect's name.
+        node: where it happens.
+        mode: "keyed" or "once".
+        compensate: where the function is that undoes it, as `module:qualname`.
 
     Raises:
         StaleAttempt: a newer attempt holds the claim; the effect must not happen.
@@ -57,6 +69,7 @@ async def start(writer: FencedWriter, *, key: str, name: str, node: str, mode: s
                 "name": name,
                 "node": node,
                 "mode": mode,
+                "compensate": compensate,
             },
         )
         row = await cursor.fetchone()
@@ -67,6 +80,7 @@ async def start(writer: FencedWriter, *, key: str, name: str, node: str, mode: s
             Started(
                 finished=finished,
                 unknown=row["before"] == "started",
+                undone=row["state"] in ("compensating", "compensated", "uncompensated"),
                 settled=row["settled"],
                 attempts=row["attempts"],
                 started_at=row["started_at"],

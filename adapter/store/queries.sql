@@ -184,6 +184,13 @@ WITH t AS (
 )
 SELECT turn_id, pg_notify('turns', turn_id::text) FROM t
 
+-- name: discard_waiting
+-- As `cancel_waiting`, for a turn that takes back what it cuts in on: they were never there.
+WITH t AS (
+    DELETE FROM turns.turn WHERE thread_id = %(thread_id)s AND status = 'pending' AND seq < %(seq)s RETURNING turn_id
+)
+SELECT turn_id, pg_notify('turns', turn_id::text) FROM t
+
 -- name: overtaken
 -- Turns of a thread run one after the other: when a later one has begun, this one runs nowhere any more.
 SELECT 1 AS one FROM turns.turn t JOIN turns.turn o ON o.thread_id = t.thread_id AND o.seq > t.seq
@@ -223,14 +230,19 @@ ORDER BY t.thread_id, t.seq LIMIT %(limit)s
 -- name: load_turn
 -- For an activity; the input is left out once it was applied, since it can be large.
 SELECT t.turn_id, t.thread_id, t.seq, t.graph_id, t.assistant_id, t.status, t.origin, t.applied, t.resume,
-       t.stop, t.error, t.held, t.last_offset, t.metadata, h.origin AS thread_origin,
-       (SELECT p.status FROM turns.turn p WHERE p.thread_id = t.thread_id AND p.seq < t.seq
-          AND p.status NOT IN ('pending', 'running') ORDER BY p.seq DESC LIMIT 1) AS previous_status,
+       t.stop, t.error, t.held, t.last_offset, t.metadata, t.run_id, t.begun_in, t.base, t.undone,
+       h.origin AS thread_origin, p.status AS previous_status, coalesce(p.undone, false) AS previous_undone,
        (t.status NOT IN ('pending', 'running') AND EXISTS (
            SELECT 1 FROM turns.turn l WHERE l.thread_id = t.thread_id AND l.seq > t.seq AND l.status <> 'pending'
        )) AS superseded,
-       CASE WHEN t.applied THEN t.request - 'input' ELSE t.request END AS request
-FROM turns.turn t JOIN turns.thread h USING (thread_id) WHERE t.turn_id = %(turn_id)s
+       CASE WHEN t.applied AND NOT %(whole)s THEN t.request - 'input' ELSE t.request END AS request
+FROM turns.turn t JOIN turns.thread h USING (thread_id)
+-- The turn before: one that was cancelled, or refused, before it began left nothing.
+LEFT JOIN LATERAL (
+    SELECT status, undone FROM turns.turn p WHERE p.thread_id = t.thread_id AND p.seq < t.seq
+      AND p.origin IS NOT NULL AND p.status NOT IN ('pending', 'running') ORDER BY p.seq DESC LIMIT 1
+) p ON true
+WHERE t.turn_id = %(turn_id)s
 
 -- name: older_pending
 -- A turn of the same thread that was accepted earlier and has not begun.
@@ -238,18 +250,46 @@ SELECT o.turn_id, o.seq FROM turns.turn t JOIN turns.turn o ON o.thread_id = t.t
 WHERE t.turn_id = %(turn_id)s AND t.status = 'pending' AND o.status = 'pending' ORDER BY o.seq LIMIT 1
 
 -- name: start_turn
--- pending | error ► running. Stores what every later step of the turn needs to know.
-UPDATE turns.turn SET status = 'running', updated_at = now(), origin = %(origin)s, resume = %(resume)s,
-    stop = %(stop)s, held = '{}', error = NULL
-WHERE turn_id = %(turn_id)s AND status IN ('pending', 'running', 'error') RETURNING turn_id
-
--- name: revive_turn
--- error ► running, when a failed turn is retried; its thread is busy again.
+-- pending ► running. Stores what every later step of the turn needs to know, and keeps the pending writes of the
+-- checkpoint it starts from (and of subgraphs that wait there, if it goes on with them), which a rollback puts back.
 WITH t AS (
-    UPDATE turns.turn SET status = 'running', error = NULL, updated_at = now()
-    WHERE turn_id = %(turn_id)s AND status = 'error' RETURNING thread_id
+    UPDATE turns.turn SET status = 'running', updated_at = now(), origin = %(origin)s, resume = %(resume)s,
+        stop = %(stop)s, held = '{}', error = NULL,
+        run_id = CASE WHEN origin IS NULL THEN %(run_id)s ELSE run_id END,
+        begun_in = CASE WHEN origin IS NULL THEN %(begun_in)s ELSE begun_in END,
+        base = CASE WHEN origin IS NULL THEN %(base)s ELSE base END,
+        prior_origin = CASE WHEN origin IS NULL THEN %(prior_origin)s::uuid ELSE prior_origin END
+    WHERE turn_id = %(turn_id)s AND status IN ('pending', 'running', 'error') RETURNING turn_id
+), kept AS (
+    SELECT * FROM checkpoint_writes WHERE thread_id = %(thread)s AND checkpoint_ns = '' AND checkpoint_id = %(base)s
+    UNION ALL
+    SELECT w.* FROM checkpoint_writes w JOIN checkpoints c USING (thread_id, checkpoint_ns, checkpoint_id)
+    WHERE %(continues)s AND w.thread_id = %(thread)s AND c.checkpoint_ns <> ''
+      AND c.metadata -> 'parents' ->> '' = %(base)s
+)
+INSERT INTO turns.base_write (turn_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob, task_path)
+SELECT t.turn_id, k.checkpoint_ns, k.checkpoint_id, k.task_id, k.idx, k.channel, k.type, k.blob, k.task_path
+FROM t, kept k ON CONFLICT DO NOTHING
+
+-- name: adopt_turn
+-- any status ► running, by a run that Reset made, or running ► running by the next run of a long turn. Its thread is
+-- busy again.
+WITH t AS (
+    UPDATE turns.turn SET status = 'running', error = NULL, updated_at = now(), run_id = %(run_id)s, waits = false
+    WHERE turn_id = %(turn_id)s RETURNING thread_id
 )
 UPDATE turns.thread h SET status = 'busy', error = NULL, updated_at = now() FROM t WHERE h.thread_id = t.thread_id
+
+-- name: rewind_turn
+-- What the abandoned branch noted does not hold in the fork; a fork's own checkpoint takes one superstep more.
+UPDATE turns.turn SET held = '{}', stop = stop + 1 WHERE turn_id = %(turn_id)s
+
+-- name: first_checkpoint
+SELECT checkpoint_id FROM checkpoints
+WHERE thread_id = %(thread_id)s AND checkpoint_ns = '' AND parent_checkpoint_id IS NULL ORDER BY checkpoint_id LIMIT 1
+
+-- name: head_checkpoint
+SELECT max(checkpoint_id) AS id FROM checkpoints WHERE thread_id = %(thread_id)s AND checkpoint_ns = ''
 
 -- name: hold_task
 -- Noted with the checkpoint that the breakpoint follows, since nothing in the checkpoint tells of it.
@@ -269,8 +309,11 @@ UPDATE turns.turn SET error = %(error)s WHERE turn_id = %(turn_id)s
 -- running | pending | error ► a final status, and the thread's status with it: busy while other turns wait. Runs
 -- after `hold_thread_of`.
 WITH t AS (
-    UPDATE turns.turn SET status = %(status)s, updated_at = now(), error = %(error)s
+    UPDATE turns.turn SET status = %(status)s, updated_at = now(), error = %(error)s,
+        waits = %(thread_status)s = 'interrupted' AND %(status)s = 'success'
     WHERE turn_id = %(turn_id)s AND status IN ('pending', 'running', 'error') RETURNING thread_id, applied
+), unneeded AS (
+    DELETE FROM turns.base_write WHERE turn_id = %(turn_id)s AND %(status)s <> 'error'
 )
 UPDATE turns.thread h SET
     status = CASE WHEN EXISTS (
@@ -280,6 +323,56 @@ UPDATE turns.thread h SET
     interrupts = CASE WHEN %(status)s = 'error' AND NOT t.applied THEN h.interrupts ELSE %(interrupts)s END,
     error = %(error)s, updated_at = now(), state_updated_at = now()
 FROM t WHERE h.thread_id = t.thread_id RETURNING h.status, pg_notify('turns_thread', h.thread_id::text)
+
+-- name: roll_back_checkpoints
+-- Deletes what a turn stored in LangGraph's tables: every checkpoint of any namespace that carries its id, their
+-- pending writes, and the channel values that no other checkpoint holds.
+WITH gone AS (
+    DELETE FROM checkpoints WHERE thread_id = %(thread)s AND metadata ->> 'run_id' = %(turn)s
+    RETURNING checkpoint_ns, checkpoint_id, checkpoint
+), writes AS (
+    DELETE FROM checkpoint_writes w USING gone g WHERE w.thread_id = %(thread)s
+      AND w.checkpoint_ns = g.checkpoint_ns AND w.checkpoint_id = g.checkpoint_id
+), versions AS (
+    SELECT DISTINCT g.checkpoint_ns, v.key AS channel, v.value AS version
+    FROM gone g, jsonb_each_text(g.checkpoint -> 'channel_versions') v
+)
+DELETE FROM checkpoint_blobs b USING versions v
+WHERE b.thread_id = %(thread)s AND b.checkpoint_ns = v.checkpoint_ns AND b.channel = v.channel
+  AND b.version = v.version AND NOT EXISTS (
+    SELECT 1 FROM checkpoints c WHERE c.thread_id = %(thread)s AND c.checkpoint_ns = v.checkpoint_ns
+      AND c.checkpoint -> 'channel_versions' ->> v.channel = v.version
+      AND c.metadata ->> 'run_id' IS DISTINCT FROM %(turn)s)
+
+-- name: drop_base_writes
+-- What the checkpoint that a turn started from, and subgraphs that waited there, hold now.
+DELETE FROM checkpoint_writes w USING checkpoints c
+WHERE w.thread_id = %(thread)s AND c.thread_id = w.thread_id AND c.checkpoint_ns = w.checkpoint_ns
+  AND c.checkpoint_id = w.checkpoint_id AND (
+    (c.checkpoint_ns = '' AND c.checkpoint_id = %(base)s)
+    OR (%(continued)s AND c.checkpoint_ns <> '' AND c.metadata -> 'parents' ->> '' = %(base)s))
+
+-- name: restore_base_writes
+INSERT INTO checkpoint_writes (
+    thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob, task_path)
+SELECT %(thread)s, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob, task_path
+FROM turns.base_write WHERE turn_id = %(turn)s
+
+-- name: roll_back_turn
+-- Deletes a turn's row with its events, if its status is one of `statuses`; its thread is as it was before, or busy
+-- while other turns wait. Runs after `hold_thread_of`.
+WITH t AS (
+    DELETE FROM turns.turn WHERE turn_id = %(turn_id)s AND status = ANY (%(statuses)s::text[])
+    RETURNING turn_id, thread_id, origin, prior_origin
+)
+UPDATE turns.thread h SET status = CASE
+        WHEN EXISTS (SELECT 1 FROM turns.turn o WHERE o.thread_id = h.thread_id AND o.turn_id <> t.turn_id
+                     AND o.status IN ('pending', 'running')) THEN 'busy'
+        WHEN h.interrupts <> '{}' THEN 'interrupted' ELSE 'idle' END,
+    origin = CASE WHEN t.origin IS NULL THEN h.origin ELSE t.prior_origin END,
+    error = NULL, updated_at = now(), state_updated_at = now()
+FROM t WHERE h.thread_id = t.thread_id
+RETURNING t.turn_id, pg_notify('turns', t.turn_id::text), pg_notify('turns_thread', h.thread_id::text)
 
 -- ---------------------------------------------------------------- events
 
@@ -361,28 +454,61 @@ SELECT DISTINCT key FROM turns.event WHERE turn_id = %(turn_id)s AND starts_with
 -- name: start_effect
 -- `before` is the state that the attempt found: in mode "once", "started" means that nobody knows.
 WITH old AS (SELECT state, started_at FROM turns.effect WHERE key = %(key)s)
-INSERT INTO turns.effect AS e (key, thread_id, turn_id, name, node, mode)
-VALUES (%(key)s, %(thread_id)s, %(turn_id)s, %(name)s, %(node)s, %(mode)s)
-ON CONFLICT (key) DO UPDATE SET attempts = e.attempts + 1, updated_at = now(),
-    state = CASE WHEN e.state = 'finished' THEN 'finished' ELSE 'started' END
+INSERT INTO turns.effect AS e (key, thread_id, turn_id, name, node, mode, compensate)
+VALUES (%(key)s, %(thread_id)s, %(turn_id)s, %(name)s, %(node)s, %(mode)s, %(compensate)s)
+ON CONFLICT (key) DO UPDATE SET updated_at = now(), compensate = excluded.compensate,
+    attempts = e.attempts + (e.state IN ('started', 'failed', 'finished'))::integer,
+    state = CASE WHEN e.state IN ('started', 'failed') THEN 'started' ELSE e.state END
 RETURNING state, attempts, settled, result_type, result, started_at, (SELECT state FROM old) AS before
 
 -- name: finish_effect
 UPDATE turns.effect SET state = 'finished', result_type = %(result_type)s, result = %(result)s, error = NULL,
-    updated_at = now() WHERE key = %(key)s
+    updated_at = now(), finished_at = coalesce(finished_at, clock_timestamp())
+WHERE key = %(key)s AND state IN ('started', 'failed', 'finished')
 
 -- name: settle_effect
 -- started ► finished | failed, by a person; noted, so that the node asks at the same place when it runs again.
 UPDATE turns.effect SET state = %(state)s, settled = true, result_type = %(result_type)s, result = %(result)s,
-    updated_at = now() WHERE key = %(key)s
+    updated_at = now(), finished_at = CASE WHEN %(state)s = 'finished' THEN clock_timestamp() END
+WHERE key = %(key)s AND state = 'started'
 
 -- name: fail_effect
 UPDATE turns.effect SET state = 'failed', error = %(error)s, updated_at = now()
 WHERE key = %(key)s AND state = 'started'
 
 -- name: list_effects
-SELECT key, turn_id, name, node, mode, state, attempts, error, started_at, updated_at
+SELECT key, turn_id, name, node, mode, state, attempts, compensations, error, started_at, updated_at
 FROM turns.effect WHERE thread_id = %(thread_id)s ORDER BY started_at, key
+
+-- name: compensable_effects
+-- Finished effects with a compensation, the last finished first: of one turn, or also of the turns that it continued,
+-- back to the one that ended for good.
+WITH me AS (
+    SELECT turn_id, thread_id, origin, seq FROM turns.turn WHERE turn_id = %(turn_id)s
+), mine AS (
+    SELECT t.turn_id FROM turns.turn t, me WHERE t.turn_id = me.turn_id OR (
+        %(continued)s AND t.thread_id = me.thread_id AND t.origin = me.origin AND t.seq < me.seq
+        AND t.seq > coalesce((SELECT max(d.seq) FROM turns.turn d WHERE d.thread_id = me.thread_id
+            AND d.seq < me.seq AND d.status = 'success' AND NOT d.waits), 0))
+)
+SELECT e.key, e.name, e.node, e.mode, e.state, e.compensate, e.compensations, e.result_type, e.result
+FROM turns.effect e JOIN mine USING (turn_id)
+WHERE e.compensate IS NOT NULL AND e.state IN ('finished', 'compensating')
+ORDER BY e.finished_at DESC, e.key
+
+-- name: mark_undone
+-- From now on the turn can neither be retried nor continued.
+UPDATE turns.turn SET undone = true WHERE turn_id = %(turn_id)s
+
+-- name: start_compensation
+-- finished | compensating ► compensating
+UPDATE turns.effect SET state = 'compensating', compensations = compensations + 1, updated_at = now()
+WHERE key = %(key)s AND state IN ('finished', 'compensating')
+
+-- name: end_compensation
+-- compensating ► compensated | uncompensated
+UPDATE turns.effect SET state = %(state)s, error = %(error)s, updated_at = now()
+WHERE key = %(key)s AND state = 'compensating'
 
 -- ---------------------------------------------------------------- node errors
 

@@ -289,25 +289,36 @@ async def cancel_pending(pool: Pool, turn_id: str) -> bool:
         return await cursor.fetchone() is not None
 
 
+async def discard_pending(pool: Pool, turn_id: str) -> bool:
+    """Deletes a turn that waits, as if it had never been sent. Returns False when it has begun, or ended."""
+    async with store_errors(), pool.connection() as conn, conn.transaction():
+        return await turns.delete(conn, turn_id, ("pending",))
+
+
 async def overtaken(pool: Pool, turn_id: str) -> bool:
     """Whether a turn is running by its row only, since a later turn of its thread has begun."""
     return await fetch_one(pool, "overtaken", turn_id=turn_id) is not None
 
 
-async def abandon(pool: Pool, thread_id: str, turn_id: str) -> None:
+async def abandon(pool: Pool, thread_id: str, turn_id: str, *, roll_back: bool = False) -> None:
     """Running ► interrupted, for a turn whose run is gone, as when somebody terminated its workflow.
 
-    What may be left of its attempts writes nothing more (I5).
+    What may be left of its attempts writes nothing more (I5). With `roll_back` the turn is taken back; without a run,
+    no effect of it is compensated.
     """
     async with store_errors(), pool.connection() as conn, conn.transaction():
         await conn.execute(query("lock_thread"), {"thread_id": thread_id})
         await conn.execute(query("drop_claims"), {"thread_id": thread_id, "turn_id": turn_id})
-        await turns.finish(conn, turn_id, status="interrupted", thread_status="interrupted")
+        if roll_back:
+            await turns.roll_back(conn, await turns.load(conn, turn_id))
+        else:
+            await turns.finish(conn, turn_id, status="interrupted", thread_status="interrupted")
 
 
-async def cancel_waiting(pool: Pool, thread_id: str, seq: int) -> None:
-    """Pending ► interrupted, for the turns of a thread that wait before turn `seq`, which cuts in."""
-    await fetch_all(pool, "cancel_waiting", thread_id=thread_id, seq=seq)
+async def cancel_waiting(pool: Pool, thread_id: str, seq: int, *, roll_back: bool) -> None:
+    """Pending ► interrupted, or deleted, for the turns of a thread that wait before turn `seq`, which cuts in."""
+    name = "discard_waiting" if roll_back else "cancel_waiting"
+    await fetch_all(pool, name, thread_id=thread_id, seq=seq)
 
 
 async def notify_cancel(pool: Pool, turn_id: str) -> None:

@@ -1,20 +1,19 @@
 """Owns turn and thread rows as activities change them: load, start, finish, fail.
 
-Who moves a row and when stands in the migration's comments; every transition is conditional in its WHERE.
+Who moves a row and when stands in the migrations' comments; every transition is conditional in its WHERE.
 The HTTP side reads and records rows through `adapter/store/requests.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from adapter.errors import NotFound, Superseded
-from adapter.store.pool import Connection, Pool, store_errors
+from adapter.errors import NotFound, Superseded, Undone
+from adapter.store.pool import Connection, Pool, fetch_one, store_errors
 from adapter.store.sql import query
 from adapter.writer import Claim, take
 
@@ -34,6 +33,11 @@ class TurnRow:
         held: tasks that stopped at a static breakpoint in this turn; '' is the root graph.
         thread_origin: the origin of the thread's last begun turn.
         previous_status: how the thread's turn before this one ended.
+        previous_undone: whether that turn's effects were compensated.
+        run_id: Temporal's run that runs the turn, None before begin.
+        begun_in: the run it began in; a run that Reset makes keeps this as its original.
+        base: the thread's checkpoint before the turn, None for a thread without any.
+        undone: whether the turn's effects were compensated.
     """
 
     turn_id: str
@@ -52,35 +56,58 @@ class TurnRow:
     held: frozenset[str]
     thread_origin: str | None
     previous_status: str | None
+    previous_undone: bool
+    run_id: str | None
+    begun_in: str | None
+    base: str | None
+    undone: bool
 
 
-async def claim_and_load(pool: Pool, claim: Claim, turn_id: str) -> TurnRow:
+async def load(conn: Connection, turn_id: str, *, whole: bool = False) -> TurnRow:
+    """Loads a turn, in the caller's transaction.
+
+    Raises:
+        NotFound: the turn was deleted; not retryable.
+        Superseded: it ended and later turns ran; not retryable.
+        Undone: it failed and its effects were compensated; not retryable.
+    """
+    row = await (await conn.execute(query("load_turn"), {"turn_id": turn_id, "whole": whole})).fetchone()
+    if row is None:
+        raise NotFound(f"turn {turn_id} does not exist any more")
+    if row["superseded"]:
+        raise Superseded(
+            f"turn {turn_id} ended and later turns of thread {row['thread_id']} built on it; to do it again on "
+            "purpose, start a turn from its checkpoint"
+        )
+    if row["undone"] and row["status"] == "error":
+        raise Undone(
+            f"turn {turn_id} failed and its effects were compensated; it cannot be tried again: start a new turn"
+        )
+    return _turn(row)
+
+
+async def claim_and_load(pool: Pool, claim: Claim, turn_id: str, *, whole: bool = False) -> TurnRow:
     """Takes the claim and loads the turn, in one transaction.
+
+    Args:
+        pool: PostgreSQL.
+        claim: the attempt's.
+        turn_id: the turn.
+        whole: whether the input is wanted even if it was applied.
 
     Raises:
         StaleAttempt: a newer attempt holds the claim; not retryable.
         NotFound: the turn was deleted; not retryable.
         Superseded: it ended and later turns ran; not retryable.
+        Undone: it failed and its effects were compensated; not retryable.
     """
     async with store_errors(), pool.connection() as conn, conn.transaction():
-        row = await _load(conn, turn_id)
-        if row["superseded"]:
-            # Before the claim: the thread may belong to a later turn that runs.
-            raise Superseded(
-                f"turn {turn_id} ended and later turns of thread {row['thread_id']} built on it; to do it again on "
-                "purpose, start a turn from its checkpoint"
-            )
+        # Before the claim: the thread may belong to a later turn that runs.
+        await load(conn, turn_id)
         await take(conn, claim, pool)
         await conn.execute(query("notify_thread"), {"thread_id": claim.thread_id})
         # Again: the claim may have waited for an older attempt's transaction, such as the one that applied the input.
-        return _turn(await _load(conn, turn_id))
-
-
-async def _load(conn: Connection, turn_id: str) -> DictRow:
-    row = await (await conn.execute(query("load_turn"), {"turn_id": turn_id})).fetchone()
-    if row is None:
-        raise NotFound(f"turn {turn_id} does not exist any more")
-    return row
+        return await load(conn, turn_id, whole=whole)
 
 
 def _turn(row: Mapping[str, Any]) -> TurnRow:
@@ -101,30 +128,105 @@ def _turn(row: Mapping[str, Any]) -> TurnRow:
         held=frozenset(row["held"]),
         thread_origin=None if row["thread_origin"] is None else str(row["thread_origin"]),
         previous_status=row["previous_status"],
+        previous_undone=row["previous_undone"],
+        run_id=row["run_id"],
+        begun_in=row["begun_in"],
+        base=row["base"],
+        undone=row["undone"],
     )
 
 
-async def start(
-    conn: Connection, turn: TurnRow, *, origin: str, resume: Mapping[str, Any] | None, stop: int
-) -> None:
-    """Pending ► running, with what every later step of the turn needs; in the caller's transaction."""
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What begin stores for every later step of the turn.
+
+    Attributes:
+        origin: the turn that idempotency keys are derived from.
+        resume: interrupt id to answer.
+        stop: last superstep of the root graph this turn may run.
+        run_id: Temporal's run.
+        begun_in: its original run, which differs in one that Reset made.
+        base: the thread's checkpoint before the turn.
+    """
+
+    origin: str
+    resume: Mapping[str, Any] | None
+    stop: int
+    run_id: str
+    begun_in: str
+    base: str | None
+
+
+async def start(conn: Connection, turn: TurnRow, with_: Start) -> None:
+    """Pending ► running; in the caller's transaction."""
     await conn.execute(
         query("start_turn"),
         {
             "turn_id": turn.turn_id,
-            "origin": origin,
-            "resume": None if resume is None else Jsonb(dict(resume)),
-            "stop": stop,
+            "thread": turn.thread_id,
+            "origin": with_.origin,
+            "resume": None if with_.resume is None else Jsonb(dict(with_.resume)),
+            "stop": with_.stop,
+            "run_id": with_.run_id,
+            "begun_in": with_.begun_in,
+            "base": with_.base,
+            "prior_origin": turn.thread_origin,
+            "continues": with_.origin != turn.turn_id,
         },
     )
-    await conn.execute(query("set_thread_origin"), {"thread_id": turn.thread_id, "origin": origin})
-    if origin == turn.turn_id:
+    await conn.execute(query("set_thread_origin"), {"thread_id": turn.thread_id, "origin": with_.origin})
+    if with_.origin == turn.turn_id:
         await conn.execute(query("drop_node_errors"), {"thread_id": turn.thread_id})
 
 
-async def revive(conn: Connection, turn: TurnRow) -> None:
-    """Error ► running: the failed node is tried again; in the caller's transaction."""
-    await conn.execute(query("revive_turn"), {"turn_id": turn.turn_id})
+async def adopt(conn: Connection, turn: TurnRow, run_id: str, *, rewound: bool) -> None:
+    """Notes that another run has the turn now, and that it runs again; in the caller's transaction.
+
+    Args:
+        conn: in a transaction.
+        turn: the turn.
+        run_id: Temporal's run, made by Reset or the next one of a long turn.
+        rewound: whether it goes on from an earlier checkpoint.
+    """
+    await conn.execute(query("adopt_turn"), {"turn_id": turn.turn_id, "run_id": run_id})
+    if rewound:
+        await conn.execute(query("rewind_turn"), {"turn_id": turn.turn_id})
+
+
+async def head_checkpoint(pool: Pool, thread_id: str) -> str | None:
+    """Returns the id of the thread's latest root checkpoint."""
+    row = await fetch_one(pool, "head_checkpoint", thread_id=thread_id)
+    return None if row is None else row["id"]
+
+
+async def first_checkpoint(pool: Pool, thread_id: str) -> str | None:
+    """Returns the id of the thread's first root checkpoint, which holds its first turn's input."""
+    row = await fetch_one(pool, "first_checkpoint", thread_id=thread_id)
+    return None if row is None else row["checkpoint_id"]
+
+
+async def roll_back(conn: Connection, turn: TurnRow) -> None:
+    """Makes an open turn undone: its checkpoints, its row and its events go, its thread is as before.
+
+    In the caller's transaction, after the claim. What its effects did to the world, and what its nodes wrote to the
+    long-term store, stays.
+    """
+    ids = {"thread": turn.thread_id, "turn": turn.turn_id}
+    if turn.origin is not None:
+        await conn.execute(query("roll_back_checkpoints"), ids)
+        continued = turn.origin != turn.turn_id
+        await conn.execute(
+            query("drop_base_writes"), {"thread": turn.thread_id, "base": turn.base, "continued": continued}
+        )
+        await conn.execute(query("restore_base_writes"), ids)
+    await delete(conn, turn.turn_id, ("pending", "running"))
+
+
+async def delete(conn: Connection, turn_id: str, statuses: Sequence[str]) -> bool:
+    """Deletes a turn's row if its status is one of these, and tells its thread; in the caller's transaction."""
+    await conn.execute(query("hold_thread_of"), {"turn_id": turn_id})
+    params = {"turn_id": turn_id, "statuses": list(statuses)}
+    return await (await conn.execute(query("roll_back_turn"), params)).fetchone() is not None
 
 
 async def hold(conn: Connection, turn_id: str, task_id: str) -> None:

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, Header, Query
 from psycopg.rows import DictRow
 from starlette.responses import Response
 
-from adapter.errors import Invalid, NotFound
+from adapter.errors import NotFound
 from adapter.store import requests
 from api.accept import accept
 from api.bodies import BodyOf
@@ -83,11 +83,9 @@ async def cancel(
     wait: bool = False,
     action: Literal["interrupt", "rollback"] = "interrupt",
 ) -> Response:
-    """Stops a run; with `wait`, answers when it has stopped."""
-    if action == "rollback":
-        raise Invalid('action "rollback" is not supported yet; "interrupt" keeps what was done')
+    """Stops a run, or takes it back; with `wait`, answers when that is done."""
     await _open(parts, thread_id, run_id)
-    await parts.gateway.cancel(thread_id, run_id)
+    await parts.gateway.cancel(thread_id, run_id, roll_back=action == "rollback")
     if not wait:
         return Response(status_code=202)
     return waiting_json(

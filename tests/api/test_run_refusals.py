@@ -22,7 +22,6 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
     ({**ASSISTANT, "stream_mode": "nope"}, 422, "stream_mode.0: "),
     ({**ASSISTANT, "stream_mode": {"a": 1}}, 422, "stream_mode: "),
     ({**ASSISTANT, "multitask_strategy": "zzz"}, 422, "multitask_strategy: "),
-    ({**ASSISTANT, "multitask_strategy": "rollback"}, 422, "not supported yet"),
     ({**ASSISTANT, "interrupt_before": "nodeX"}, 422, "interrupt_before"),
     ({**ASSISTANT, "interrupt_after": [1]}, 422, "interrupt_after"),
     ({**ASSISTANT, "if_not_exists": "zzz"}, 422, "if_not_exists: "),

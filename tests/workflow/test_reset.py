@@ -4,32 +4,11 @@ from __future__ import annotations
 
 import uuid
 
-from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.enums.v1 import EventType
-from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
-
 from tests.graphs.slow import Switch, failing
 from tests.servers import Postgres
-from tests.stack import Stack, stack
+from tests.stack import stack
+from tests.workflow.resets import closed, reset
 from workflows import names
-
-
-async def _reset(running: Stack, thread: str, run_id: str | None = None) -> None:
-    """What the UI's "Reset" does with "last workflow task"."""
-    handle = running.client.get_workflow_handle(names.workflow_id(thread), run_id=run_id)
-    history = await handle.fetch_history()
-    last = max(
-        e.event_id for e in history.events if e.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
-    )
-    await running.client.workflow_service.reset_workflow_execution(
-        ResetWorkflowExecutionRequest(
-            namespace="default",
-            workflow_execution=WorkflowExecution(workflow_id=names.workflow_id(thread), run_id=run_id or ""),
-            reason="try again",
-            workflow_task_finish_event_id=last,
-            request_id=str(uuid.uuid4()),
-        )
-    )
 
 
 async def test_reset_to_the_last_workflow_task_retries_the_failed_node(
@@ -43,9 +22,9 @@ async def test_reset_to_the_last_workflow_task_retries_the_failed_node(
         assert (await running.ended(turn))["status"] == "error"
 
         for expected in ("error", "success"):
-            await _closed(running, thread)
-            await _reset(running, thread)
-            await _closed(running, thread)
+            await closed(running, thread)
+            await reset(running, thread)
+            await closed(running, thread)
             row = await running.ended(turn)
             assert row["status"] == expected
 
@@ -56,12 +35,24 @@ async def test_reset_to_the_last_workflow_task_retries_the_failed_node(
         assert updates == ["first", "pay", "last"]
 
 
-async def _closed(running: Stack, thread: str) -> None:
-    handle = running.client.get_workflow_handle(names.workflow_id(thread))
-    try:
-        await handle.result()
-    except Exception:
-        return
+async def test_a_failed_turn_that_handed_its_queue_over(postgres: Postgres, temporal: str) -> None:
+    """The hand-over stands in the history that the reset run replays."""
+    switch = Switch(failures=1)
+    async with stack(postgres.clone(), temporal, {"graph": failing(switch)}) as running:
+        thread = str(uuid.uuid4())
+        failed = await running.submit(thread=thread, input={"trail": ["1"]})
+        old = await running.client.get_workflow_handle(names.workflow_id(thread)).describe()
+        later = await running.submit(thread=thread, input={"trail": ["2"]})
+        await switch.started.wait()
+        switch.go.set()
+        await running.ended(later)
+        await closed(running, thread)
+        await reset(running, thread, old.run_id)
+        await closed(running, thread)
+
+        assert [(await running.ended(turn))["status"] for turn in (failed, later)] == ["error", "success"]
+        history = await running.history(thread)
+        assert not [e for e in history.events if e.HasField("workflow_task_failed_event_attributes")][1:]
 
 
 async def test_a_turn_that_later_turns_built_on_is_not_tried_again(postgres: Postgres, temporal: str) -> None:
@@ -71,13 +62,13 @@ async def test_a_turn_that_later_turns_built_on_is_not_tried_again(postgres: Pos
         thread = str(uuid.uuid4())
         failed = await running.submit(thread=thread, input={"trail": []})
         await running.ended(failed)
-        await _closed(running, thread)
+        await closed(running, thread)
         run = await running.client.get_workflow_handle(names.workflow_id(thread)).describe()
         await running.turn(thread=thread, input={"trail": ["later"]})
-        await _closed(running, thread)
+        await closed(running, thread)
         before = (await running.state("graph", thread)).values
-        await _reset(running, thread, run.run_id)
-        await _closed(running, thread)
+        await reset(running, thread, run.run_id)
+        await closed(running, thread)
         row = await running.ended(failed)
 
         assert row["status"] == "error"

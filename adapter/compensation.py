@@ -1,0 +1,130 @@
+"""Owns the undoing of finished effects: their `compensate=` functions, called in reverse order after their turn failed.
+
+An attempt ends at the first compensation that raises; the next one, which Temporal schedules after a delay, goes on
+there. What was done, how often it was tried and what was given up stands in the effect journal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import inspect
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from psycopg.rows import DictRow
+
+from adapter import faultpoints, keys
+from adapter.errors import CompensationFailed
+from adapter.store.pool import Connection, Pool, fetch_all, store_errors
+from adapter.store.sql import query
+from adapter.writer import Claim, FencedWriter, take
+
+log = logging.getLogger("turns")
+
+_SERDE = JsonPlusSerializer()
+
+
+def reference(call: Callable[..., Any]) -> str:
+    """Returns where a function is, as `module:qualname`, so that another process finds it.
+
+    Raises:
+        TypeError: it cannot be found there: a lambda, a method, a function inside another one.
+    """
+    where = f"{getattr(call, '__module__', None)}:{getattr(call, '__qualname__', None)}"
+    try:
+        found = resolve(where)
+    except (ImportError, AttributeError, ValueError):
+        found = None
+    if found is not call:
+        raise TypeError(
+            f"compensate={where} must be a function at the top of a module, because another process may have to call it"
+        )
+    return where
+
+
+def resolve(where: str) -> Callable[..., Any]:
+    """Returns the function that `reference` named.
+
+    Raises:
+        ImportError: there is no such module.
+        AttributeError: there is nothing of that name in it.
+    """
+    module, _, qualname = where.partition(":")
+    found: Any = importlib.import_module(module)
+    for part in qualname.split("."):
+        found = getattr(found, part)
+    return found
+
+
+async def undo(pool: Pool, claim: Claim, turn_id: str, *, continued: bool, attempts: int) -> None:
+    """Compensates what a turn did to the world, the last first.
+
+    Args:
+        pool: PostgreSQL.
+        claim: the attempt's, on the whole thread.
+        turn_id: the turn that failed or is rolled back.
+        continued: whether effects of the turns that it continued are undone, too.
+        attempts: calls of one compensation before it is given up.
+
+    Raises:
+        CompensationFailed: one raised and is to be called again; retryable.
+        StaleAttempt: a newer attempt took over; not retryable.
+    """
+    async with store_errors(), pool.connection() as conn, conn.transaction():
+        await take(conn, claim, pool)
+    effects = await fetch_all(pool, "compensable_effects", turn_id=turn_id, continued=continued)
+    if not effects:
+        return
+    async with FencedWriter(pool, claim, turn_id, token_delay=0) as writer:
+        await _write(writer, "mark_undone", turn_id=turn_id)
+        for effect in effects:
+            await _undo_one(writer, effect, attempts)
+
+
+async def _undo_one(writer: FencedWriter, effect: DictRow, attempts: int) -> None:
+    key, where = effect["key"], effect["compensate"]
+    if effect["mode"] == "once" and effect["state"] == "compensating":
+        # Without a key, calling again might undo twice.
+        await _end(writer, effect, "an earlier call's outcome is not known")
+        return
+    await _write(writer, "start_compensation", key=key)
+    try:
+        result = _SERDE.loads_typed((effect["result_type"], bytes(effect["result"])))
+        extra = {"idempotency_key": keys.derive_compensation(key)} if effect["mode"] == "keyed" else {}
+        await _call(resolve(where), result, extra)
+    except Exception as exc:
+        log.warning("compensation %s of effect %s (%s) raised %r", where, effect["name"], key, exc)
+        if effect["compensations"] + 1 < attempts:
+            raise CompensationFailed(f"compensation of effect {effect['name']} ({key}) failed") from exc
+        await _end(writer, effect, type(exc).__name__)
+        return
+    faultpoints.reached(faultpoints.AFTER_COMPENSATION)
+    await _end(writer, effect, None)
+
+
+async def _call(call: Callable[..., Any], result: Any, extra: dict[str, str]) -> None:
+    if inspect.iscoroutinefunction(call):
+        await call(result, **extra)
+        return
+    returned = await asyncio.to_thread(call, result, **extra)
+    if inspect.isawaitable(returned):
+        await returned
+
+
+async def _end(writer: FencedWriter, effect: DictRow, error: str | None) -> None:
+    state = "compensated" if error is None else "uncompensated"
+    await _write(writer, "end_compensation", key=effect["key"], state=state, error=error)
+    if error is None:
+        log.info("effect %s (%s) of node %s compensated", effect["name"], effect["key"], effect["node"])
+    else:
+        log.error("effect %s (%s) could not be compensated: %s", effect["name"], effect["key"], error)
+
+
+async def _write(writer: FencedWriter, name: str, **params: Any) -> None:
+    async def run(conn: Connection) -> None:
+        await conn.execute(query(name), params)
+
+    await writer.write(run)

@@ -1,0 +1,133 @@
+"""Owns the plan of an entry: what LangGraph is given, from which checkpoint, and where the turn's budget ends.
+
+A turn's begin brings its input; every later entry goes on from the head. After a Reset in Temporal the head may
+be elsewhere: then the entry addresses an earlier checkpoint, and LangGraph forks there. Next: `adapter/engine.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.types import Command
+
+from adapter import _pregel
+from adapter.errors import Undone
+from adapter.mending import mended
+from adapter.saver import FencedSaver
+from adapter.store import turns
+from adapter.store.pool import Pool
+from adapter.store.turns import TurnRow
+from adapter.turn_request import addressed, input_of, recursion_limit, resume_map
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an entry passes to LangGraph.
+
+    Attributes:
+        input: a new input or command; None goes on.
+        origin: the turn that idempotency keys are derived from.
+        resume: interrupt id to answer.
+        stop: last superstep of the root graph this turn may run.
+        recursion_limit: supersteps this entry may run.
+        checkpoint_id: the checkpoint to fork from; None is the thread's head.
+        base: the thread's head, as begin finds it.
+        begins: whether this brings the turn's input, so that its row has to be told.
+    """
+
+    input: Any
+    origin: str
+    resume: Mapping[str, Any] | None
+    stop: int
+    recursion_limit: int
+    checkpoint_id: str | None = None
+    base: str | None = None
+    begins: bool = False
+
+
+async def plan(pool: Pool, turn: TurnRow, *, first: bool, fork_from: str | None, over: bool) -> Plan:
+    """Plans an entry.
+
+    Args:
+        pool: PostgreSQL.
+        turn: its row; with its input if it is not applied yet, or is to be applied again.
+        first: whether this is the turn's begin.
+        fork_from: the checkpoint that a run made by Reset goes on from, if the thread has moved past it.
+        over: whether a run made by Reset begins the turn over.
+
+    Raises:
+        Undone: the turn goes on with one whose effects were compensated.
+        RuntimeError: a scalar answer, and several interrupts wait.
+    """
+    head = await _tuple(pool, turn, None)
+    step = _step(head) + 1
+    started = turn.origin is not None and turn.stop is not None
+    base = turn.base if over else None
+    if over and base is None:
+        # There is nothing before the turn to start from: its input is the thread's first checkpoint.
+        fork_from = await turns.first_checkpoint(pool, turn.thread_id)
+        base = fork_from
+    if over and head is not None and head.checkpoint["id"] == base:
+        base = fork_from = None  # it has not moved on from where it began
+        over = False
+    if started and (fork_from is not None or (not over and (turn.applied or not first))):
+        assert turn.origin is not None and turn.stop is not None
+        if fork_from is not None:
+            step = _step(await _tuple(pool, turn, fork_from)) + 1
+        budget = max(1, turn.stop - step - 1)
+        return Plan(None, turn.origin, turn.resume, turn.stop, budget, checkpoint_id=fork_from)
+    return await _beginning(pool, turn, head, step, base)
+
+
+async def _beginning(
+    pool: Pool, turn: TurnRow, head: CheckpointTuple | None, step: int, over_from: str | None
+) -> Plan:
+    """Plans the entry that brings the turn's input, for the first time or, from `over_from`, over again."""
+    plan_input, continues = input_of(turn)
+    if continues and turn.previous_undone:
+        raise Undone(
+            "The turn before failed and its effects were compensated; it cannot be continued. Send a new input."
+        )
+    found = head if over_from is None else await _tuple(pool, turn, over_from)
+    if turn.previous_status in ("interrupted", "error"):
+        plan_input = mended(plan_input, found)
+    origin = (turn.thread_origin or turn.turn_id) if continues else turn.turn_id
+    checkpoint_id = addressed(turn)
+    if checkpoint_id is not None and (head is None or head.checkpoint["id"] != checkpoint_id):
+        origin = turn.turn_id  # going on from an earlier checkpoint means doing it again on purpose
+    else:
+        checkpoint_id = over_from  # the head is never addressed: an addressed run forks
+    if over_from is not None and turn.origin is not None:
+        origin = turn.origin
+    resume = None
+    if isinstance(plan_input, Command) and plan_input.resume is not None:
+        if over_from is not None:
+            # The answer belongs to the question of the branch that is left behind: the fork asks anew.
+            asked = cast("Command[Any]", plan_input)
+            rest: Command[Any] = Command(update=asked.update, goto=asked.goto)
+            plan_input = rest if rest.update or rest.goto else None
+    if isinstance(plan_input, Command) and plan_input.resume is not None:
+        open_tasks = _pregel.open_tasks(found.pending_writes if found else [])
+        resume, plan_input = resume_map(
+            cast("Command[Any]", plan_input), [i.id for t in open_tasks.values() for i in t.interrupts]
+        )
+    if checkpoint_id is not None:
+        # A fork without new input stores a checkpoint of its own, which counts as a superstep.
+        step = _step(await _tuple(pool, turn, checkpoint_id)) + (2 if plan_input is None else 1)
+    limit = recursion_limit(turn)
+    base = None if head is None else head.checkpoint["id"]
+    return Plan(plan_input, origin, resume, step + limit + 1, limit, checkpoint_id, base, begins=True)
+
+
+async def _tuple(pool: Pool, turn: TurnRow, checkpoint_id: str | None) -> CheckpointTuple | None:
+    where = {"thread_id": turn.thread_id, "checkpoint_ns": ""}
+    if checkpoint_id is not None:
+        where["checkpoint_id"] = checkpoint_id
+    return await FencedSaver(pool).aget_tuple({"configurable": where})
+
+
+def _step(found: CheckpointTuple | None) -> int:
+    return int(cast("Mapping[str, Any]", found.metadata).get("step", -2)) if found else -2
