@@ -77,12 +77,13 @@ def temporal_binary() -> str:
 
 
 @contextlib.contextmanager
-def temporal(*config: str) -> Generator[str]:
+def temporal(*config: str, ui_port: int | None = None) -> Generator[str]:
     """Yields the address of a dev server that forgets everything; `config` adds dynamic settings."""
     port = free_port()
+    ui = ["--headless"] if ui_port is None else ["--ui-port", str(ui_port)]
     process = subprocess.Popen(
         [
-            temporal_binary(), "server", "start-dev", "--headless", "--ip", "127.0.0.1",
+            temporal_binary(), "server", "start-dev", *ui, "--ip", "127.0.0.1",
             "--port", str(port), "--log-level", "error",
             "--dynamic-config-value", "history.transferProcessorMaxPollRPS=2000",
             "--dynamic-config-value", "history.timerProcessorMaxPollRPS=2000",
