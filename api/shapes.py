@@ -188,6 +188,7 @@ def effects_json(rows: Sequence[DictRow]) -> list[dict[str, Any]]:
             "mode": row["mode"],
             "state": row["state"],
             "attempts": row["attempts"],
+            "compensations": row["compensations"],
             "error": row["error"],
             "started_at": when(row["started_at"]),
             "updated_at": when(row["updated_at"]),

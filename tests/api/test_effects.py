@@ -39,6 +39,7 @@ async def test_journal(database_url: str, temporal: str) -> None:
             "mode": "keyed",
             "state": "finished",
             "attempts": 1,
+            "compensations": 0,
             "error": None,
             "started_at": journal["started_at"],
             "updated_at": journal["updated_at"],
