@@ -40,10 +40,10 @@ class StepActivities:
     async def begin(self, step: Step) -> Stepped:
         """Applies the turn's input and runs inline nodes up to the first effects.
 
-        A turn that was accepted earlier goes first, whichever of them was submitted first (I3).
+        A turn that was accepted earlier and has not ended goes first, whichever of them was submitted first (I3).
         """
         try:
-            older = await fetch_one(self._pool, "older_pending", turn_id=step.turn_id)
+            older = await fetch_one(self._pool, "older_open", turn_id=step.turn_id)
         except Exception as exc:
             raise translate(exc) from None
         if older is not None:

@@ -125,7 +125,7 @@ class Stepped:
         frontier: effects that want to start next.
         interrupted: tasks that stopped at an interrupt.
         finished: whether the turn's final status is stored.
-        older: from begin: a turn that was accepted before this one and has not begun; it goes first.
+        older: from begin: a turn that was accepted before this one and has not ended; it goes first.
         checkpoint: the thread's latest checkpoint, which the frontier belongs to.
         moved_on: nothing was run: this run was made by Reset, and the thread is not where the step belongs.
     """

@@ -50,6 +50,7 @@ class TurnWorkflow:
         self._task: asyncio.Task[None] | None = None
         self._stopping = False
         self._rolling_back = False
+        self._cut_in: Submit | None = None
         self._running: dict[str, str] = {}
         self._done: list[str] = []
         self._held: set[str] = set(start.going.held) if start.going else set()
@@ -69,8 +70,10 @@ class TurnWorkflow:
             known.add(self._turn.turn_id)
         if request.turn.turn_id not in known:
             self._put(request.turn)
-        if request.cut_in and self._turn is not None and self._turn.turn_id != request.turn.turn_id:
-            self._stop(roll_back=request.roll_back)
+        if request.cut_in:
+            self._cut_in = request
+            if self._turn is not None and self._turn.turn_id != request.turn.turn_id:
+                self._stop(roll_back=request.roll_back)
         ids = [t.turn_id for t in self._queue]
         ahead = ids.index(request.turn.turn_id) if request.turn.turn_id in ids else 0
         return Submitted(ahead + (self._turn is not None))
@@ -117,11 +120,14 @@ class TurnWorkflow:
         turn = self._turn = self._going.turn if self._going else self._queue.pop(0)
         ended = await self._run_until_it_ends(turn)
         while (older := self._older) is not None and not self._stopping:
-            # Updates may come in another order than their turns were accepted in (or not at all, if the API died).
+            # Updates may come in another order than their turns were accepted in (or not at all, if the API died), and
+            # a turn may have lost its run.
             self._older = None
             self._put(turn)
             turn = self._turn = older
             self._queue = [t for t in self._queue if t.turn_id != turn.turn_id]
+            if self._cut_in is not None and turn.seq < self._cut_in.turn.seq:
+                self._stop(roll_back=self._cut_in.roll_back)
             ended = await self._run_until_it_ends(turn)
         self._turn = None
         await workflow.wait_condition(workflow.all_handlers_finished)

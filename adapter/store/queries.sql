@@ -244,10 +244,12 @@ LEFT JOIN LATERAL (
 ) p ON true
 WHERE t.turn_id = %(turn_id)s
 
--- name: older_pending
--- A turn of the same thread that was accepted earlier and has not begun.
+-- name: older_open
+-- A turn of the same thread that was accepted earlier and has not ended. One that is running by its row has lost its
+-- run (somebody terminated it, or reset an older one), since Temporal runs one a thread at a time.
 SELECT o.turn_id, o.seq FROM turns.turn t JOIN turns.turn o ON o.thread_id = t.thread_id AND o.seq < t.seq
-WHERE t.turn_id = %(turn_id)s AND t.status = 'pending' AND o.status = 'pending' ORDER BY o.seq LIMIT 1
+WHERE t.turn_id = %(turn_id)s AND t.status = 'pending' AND o.status IN ('pending', 'running')
+ORDER BY o.seq LIMIT 1
 
 -- name: start_turn
 -- pending ► running. Stores what every later step of the turn needs to know, and keeps the pending writes of the
