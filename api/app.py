@@ -27,7 +27,7 @@ from api.assistants import Assistants
 from api.deps import Parts, refuse_nul
 from api.documented import documented
 from api.event_stream import EventHub, EventStreams
-from api.routers import assistants, progress, run_streams, runs, state, stateless, system, threads
+from api.routers import assistants, progress, reports, run_streams, runs, state, stateless, system, threads
 from api.snapshots import Snapshots
 from api.turn_gateway import TemporalClient, TurnGateway, connect
 
@@ -75,7 +75,7 @@ def build_app(settings: Settings, project: Project, *, client: TemporalClient | 
         expose_headers=_EXPOSED,
         max_age=600,
     )
-    areas = (system, threads, state, runs, run_streams, stateless, progress, assistants)
+    areas = (system, reports, threads, state, runs, run_streams, stateless, progress, assistants)
     routers = [area.router for area in areas]
     for router in routers:
         app.include_router(router)

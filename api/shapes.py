@@ -178,10 +178,11 @@ def _task(task: PregelTask) -> dict[str, Any]:
 
 
 def effects_json(rows: Sequence[DictRow]) -> list[dict[str, Any]]:
-    """Returns a thread's journal of effects."""
+    """Returns journaled effects."""
     return [
         {
             "key": row["key"],
+            "thread_id": str(row["thread_id"]),
             "run_id": str(row["turn_id"]),
             "name": row["name"],
             "node": row["node"],
@@ -190,8 +191,24 @@ def effects_json(rows: Sequence[DictRow]) -> list[dict[str, Any]]:
             "attempts": row["attempts"],
             "compensations": row["compensations"],
             "error": row["error"],
+            "unsettled": row["unsettled"],
             "started_at": when(row["started_at"]),
             "updated_at": when(row["updated_at"]),
+        }
+        for row in rows
+    ]
+
+
+def abandoned_json(rows: Sequence[DictRow]) -> list[dict[str, Any]]:
+    """Returns threads whose last run failed or was cancelled."""
+    return [
+        {
+            "thread_id": str(row["thread_id"]),
+            "run_id": str(row["turn_id"]),
+            "status": row["status"],
+            "error": row["error"],
+            "ended_at": when(row["ended_at"]),
+            "effects": row["effects"],
         }
         for row in rows
     ]

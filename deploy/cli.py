@@ -11,6 +11,7 @@ import contextlib
 import os
 import sys
 import time
+import uuid
 from collections.abc import Sequence
 from typing import Final, NoReturn
 
@@ -85,6 +86,37 @@ def doctor(**flags: str | None) -> int:
     from deploy import doctor
 
     return asyncio.run(doctor.report(flags))
+
+
+@cli.command()
+@settings_flags("config", "data_dir")
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="At most so many."
+)
+@click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
+def abandoned(*, limit: int, as_json: bool, **flags: str | None) -> None:
+    """List threads whose last turn failed or was cancelled, with what it had done."""
+    from deploy import reports
+
+    reports.abandoned(flags, limit=limit, as_json=as_json)
+
+
+@cli.command()
+@settings_flags("config", "data_dir")
+@click.option("--thread", type=click.UUID, metavar="ID", help="Only this thread's.")
+@click.option("--unsettled", is_flag=True, help="Only those whose outcome nobody knows.")
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="At most so many."
+)
+@click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
+def effects(
+    *, thread: uuid.UUID | None, unsettled: bool, limit: int, as_json: bool, **flags: str | None
+) -> None:
+    """List what nodes did to the world, the newest first."""
+    from deploy import reports
+
+    thread_id = None if thread is None else str(thread)
+    reports.effects(flags, thread_id=thread_id, unsettled=unsettled, limit=limit, as_json=as_json)
 
 
 @cli.command("check-project", hidden=True)

@@ -479,8 +479,24 @@ UPDATE turns.effect SET state = 'failed', error = %(error)s, updated_at = now()
 WHERE key = %(key)s AND state = 'started'
 
 -- name: list_effects
-SELECT key, turn_id, name, node, mode, state, attempts, compensations, error, started_at, updated_at
-FROM turns.effect WHERE thread_id = %(thread_id)s ORDER BY started_at, key
+-- Of one thread or of all, the newest first.
+-- `unsettled` says why nobody knows the outcome. An attempt that a running turn made may still tell: its turn is the
+-- effect's own, or began before the effect last changed. A question to a person holds the effect's key.
+SELECT * FROM (
+    SELECT e.key, e.thread_id, e.turn_id, e.name, e.node, e.mode, e.state, e.attempts, e.compensations, e.error,
+           e.started_at, e.updated_at, CASE
+        WHEN e.state = 'uncompensated' THEN 'uncompensated'
+        WHEN e.state NOT IN ('started', 'compensating') OR EXISTS (
+            SELECT 1 FROM turns.turn o WHERE o.thread_id = e.thread_id AND o.status IN ('pending', 'running')
+              AND (o.turn_id = e.turn_id OR (o.status = 'running' AND o.updated_at <= e.updated_at))) THEN NULL
+        WHEN e.state = 'compensating' THEN 'compensating'
+        WHEN position(e.key IN h.interrupts::text) > 0 THEN 'asked'
+        ELSE 'unknown' END AS unsettled
+    FROM turns.effect e JOIN turns.thread h USING (thread_id)
+    WHERE %(thread_id)s::uuid IS NULL OR e.thread_id = %(thread_id)s
+) found
+WHERE NOT %(unsettled)s OR unsettled IS NOT NULL
+ORDER BY started_at DESC, key DESC LIMIT %(limit)s
 
 -- name: compensable_effects
 -- Finished effects with a compensation, the last finished first: of one turn, or also of the turns that it continued,
@@ -511,6 +527,35 @@ WHERE key = %(key)s AND state IN ('finished', 'compensating')
 -- compensating ► compensated | uncompensated
 UPDATE turns.effect SET state = %(state)s, error = %(error)s, updated_at = now()
 WHERE key = %(key)s AND state = 'compensating'
+
+-- ---------------------------------------------------------------- abandoned work
+
+-- name: abandoned_threads
+-- Reads turns that ended badly from the newest on, until the page is full, then the effects of the page. A turn that
+-- continued others (a resume) left their effects behind, too. Threads of stateless runs are nobody's to go on with:
+-- they count as long as they exist and did something.
+WITH page AS (
+    SELECT t.thread_id, t.turn_id, t.seq, t.origin, t.status, t.error ->> 'error' AS error, t.updated_at AS ended_at
+    FROM turns.turn t JOIN turns.thread h USING (thread_id)
+    WHERE t.status IN ('error', 'interrupted', 'timeout') AND (t.status <> 'interrupted' OR t.origin IS NOT NULL)
+      -- Not busy; not idle, which is what an edit of the state leaves that nothing is left to run in.
+      AND h.status IN ('error', 'interrupted')
+      AND NOT EXISTS (SELECT 1 FROM turns.turn l WHERE l.thread_id = t.thread_id AND l.seq > t.seq
+          AND (l.status <> 'interrupted' OR l.origin IS NOT NULL))
+      AND (NOT h.metadata ? 'turns_temporary'
+          OR EXISTS (SELECT 1 FROM turns.effect e WHERE e.thread_id = t.thread_id))
+    ORDER BY t.updated_at DESC, t.turn_id LIMIT %(limit)s OFFSET %(offset)s
+)
+SELECT p.thread_id, p.turn_id, p.status, p.error, p.ended_at, coalesce(e.effects, '[]') AS effects
+FROM page p LEFT JOIN LATERAL (
+    SELECT jsonb_agg(jsonb_build_object('run_id', e.turn_id, 'name', e.name, 'node', e.node, 'key', e.key,
+        'state', e.state, 'attempts', e.attempts) ORDER BY e.started_at, e.key) AS effects
+    FROM turns.turn o JOIN turns.effect e USING (turn_id)
+    WHERE o.turn_id = p.turn_id OR (o.thread_id = p.thread_id AND o.origin = p.origin AND o.seq < p.seq
+        AND o.seq > coalesce((SELECT max(d.seq) FROM turns.turn d WHERE d.thread_id = p.thread_id AND d.seq < p.seq
+            AND d.status = 'success' AND NOT d.waits), 0))
+) e ON true
+ORDER BY p.ended_at DESC, p.turn_id
 
 -- ---------------------------------------------------------------- node errors
 

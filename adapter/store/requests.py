@@ -338,6 +338,7 @@ async def notify_thread(pool: Pool, thread_id: str) -> None:
     await execute(pool, "notify_thread", thread_id=thread_id)
 
 
-async def list_effects(pool: Pool, thread_id: str) -> list[DictRow]:
-    """Returns the journal of a thread's effects, the oldest first."""
-    return await fetch_all(pool, "list_effects", thread_id=thread_id)
+async def list_effects(pool: Pool, thread_id: str, *, unsettled: bool = False) -> list[DictRow]:
+    """Returns the journal of a thread's effects, the oldest first; or only those whose outcome nobody knows."""
+    rows = await fetch_all(pool, "list_effects", thread_id=thread_id, unsettled=unsettled, limit=None)
+    return rows[::-1]

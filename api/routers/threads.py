@@ -17,7 +17,7 @@ from api.bodies import BodyOf
 from api.deps import Parts, PartsDep, ThreadId, answer, checked_uuid, pagination, selected
 from api.extract import extracted
 from api.schemas.threads import Superstep, ThreadCount, ThreadCreate, ThreadPatch, ThreadSearch
-from api.shapes import effects_json, thread_json
+from api.shapes import thread_json
 from api.snapshots import Address
 
 router = APIRouter(prefix="/threads", tags=["threads"])
@@ -85,13 +85,6 @@ async def search(parts: PartsDep, body: Annotated[ThreadSearch, Depends(BodyOf(T
 async def count(parts: PartsDep, body: Annotated[ThreadCount, Depends(BodyOf(ThreadCount))]) -> Response:
     """Returns how many threads there are."""
     return answer(await requests.count_threads(parts.pool, metadata=body.metadata, status=body.status))
-
-
-@router.get("/{thread_id}/effects")
-async def effects(parts: PartsDep, thread_id: ThreadId) -> Response:
-    """Returns the journal of the thread's effects, the oldest first."""
-    await requests.get_thread(parts.pool, thread_id)
-    return answer(effects_json(await requests.list_effects(parts.pool, thread_id)))
 
 
 async def _search(parts: Parts, body: ThreadSearch) -> list[DictRow]:

@@ -33,6 +33,7 @@ async def test_journal(database_url: str, temporal: str) -> None:
         (journal,) = (await api.http.get(f"/threads/{thread}/effects")).json()
         assert journal == {
             "key": journal["key"],
+            "thread_id": thread,
             "run_id": run,
             "name": "charge",
             "node": "pay",
@@ -41,6 +42,7 @@ async def test_journal(database_url: str, temporal: str) -> None:
             "attempts": 1,
             "compensations": 0,
             "error": None,
+            "unsettled": None,
             "started_at": journal["started_at"],
             "updated_at": journal["updated_at"],
         }

@@ -71,7 +71,7 @@ def busy_port() -> Iterator[int]:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ((), "give a command, one of api, dev, doctor, migrate, worker"),
+        ((), "give a command, one of abandoned, api, dev, doctor, effects, migrate, worker"),
         (("frob",), "No such command 'frob'"),
         (("dev", "--prot", "3000"), "No such option '--prot'. (Did you mean"),
         (("dev", "--port"), "'--port' requires an argument"),
