@@ -551,9 +551,9 @@ FROM page p LEFT JOIN LATERAL (
     SELECT jsonb_agg(jsonb_build_object('run_id', e.turn_id, 'name', e.name, 'node', e.node, 'key', e.key,
         'state', e.state, 'attempts', e.attempts) ORDER BY e.started_at, e.key) AS effects
     FROM turns.turn o JOIN turns.effect e USING (turn_id)
-    WHERE o.turn_id = p.turn_id OR (o.thread_id = p.thread_id AND o.origin = p.origin AND o.seq < p.seq
-        AND o.seq > coalesce((SELECT max(d.seq) FROM turns.turn d WHERE d.thread_id = p.thread_id AND d.seq < p.seq
-            AND d.status = 'success' AND NOT d.waits), 0))
+    WHERE o.thread_id = p.thread_id AND (o.turn_id = p.turn_id OR (o.origin = p.origin AND o.seq < p.seq
+        AND o.seq > coalesce((SELECT max(d.seq) FROM turns.turn d WHERE d.thread_id = p.thread_id
+            AND d.seq < p.seq AND d.status = 'success' AND NOT d.waits), 0)))
 ) e ON true
 ORDER BY p.ended_at DESC, p.turn_id
 
