@@ -10,8 +10,9 @@ import httpx
 import pytest
 from temporalio.api.enums.v1 import EventType
 
+from adapter.store import requests
 from tests import servers
-from tests.graphs.slow import Switch, failing
+from tests.graphs.slow import Switch, failing, waiting
 from tests.servers import Postgres
 from tests.stack import Stack, stack
 from tests.workflow.resets import closed
@@ -32,6 +33,12 @@ async def _command(address: str, *arguments: str) -> None:
     assert await process.wait() == 0
 
 
+async def _second_task(running: Stack, thread: str) -> str:
+    history = await running.history(thread)
+    done = [e for e in history.events if e.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED]
+    return str(done[1].event_id)
+
+
 @pytest.mark.parametrize("where", [("--type", "LastWorkflowTask"), ("--type", "FirstWorkflowTask"), None])
 async def test_temporal_workflow_reset(
     postgres: Postgres, temporal: str, where: tuple[str, str] | None
@@ -42,13 +49,7 @@ async def test_temporal_workflow_reset(
         thread = str(uuid.uuid4())
         turn = await _failed(running, thread)
         if where is None:
-            history = await running.history(thread)
-            second = [
-                e.event_id
-                for e in history.events
-                if e.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
-            ][1]
-            where = ("--event-id", str(second))
+            where = ("--event-id", await _second_task(running, thread))
         await _command(temporal, "--workflow-id", names.workflow_id(thread), *where)
         await closed(running, thread)
 
@@ -81,7 +82,9 @@ async def test_the_button_of_the_web_ui(postgres: Postgres, with_ui: tuple[str, 
         )
         where = names.workflow_id(thread).replace("/", "%2F")
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{ui_port}", trust_env=False) as http:
-            await http.get("/api/v1/settings")  # brings the cookie that its buttons must show
+            # Brings the cookie that its buttons must show; the UI connects to Temporal when it likes.
+            while (await http.get("/api/v1/namespaces/default")).status_code != 200:
+                await asyncio.sleep(0.1)
             answered = await http.post(
                 f"/api/v1/namespaces/default/workflows/{where}/reset",
                 headers={"X-CSRF-Token": http.cookies["_csrf"]},
@@ -98,3 +101,34 @@ async def test_the_button_of_the_web_ui(postgres: Postgres, with_ui: tuple[str, 
         assert (await running.ended(turn))["status"] == "success"
         assert len(switch.keys) == 2
         assert len(set(switch.keys)) == 1
+
+
+@pytest.mark.parametrize(
+    ("exclude", "status"), [((), "interrupted"), (("--reapply-exclude", "Signal"), "success")]
+)
+async def test_a_cancelled_turn_is_cancelled_again_unless_its_signal_is_left_out(
+    postgres: Postgres, temporal: str, exclude: tuple[str, ...], status: str
+) -> None:
+    switch = Switch()
+    async with stack(postgres.clone(), temporal, {"graph": waiting(switch)}) as running:
+        thread = str(uuid.uuid4())
+        turn = await running.submit(thread=thread, input={"trail": []})
+        await switch.started.wait()
+        handle = running.client.get_workflow_handle(names.workflow_id(thread))
+        await handle.signal(names.CANCEL, turn)
+        await requests.notify_cancel(running.pool, turn)
+        await running.ended(turn)
+        await closed(running, thread)
+        switch.go.set()
+        where = (
+            "--workflow-id",
+            names.workflow_id(thread),
+            "--event-id",
+            await _second_task(running, thread),
+        )
+        await _command(temporal, *where, *exclude)
+        await closed(running, thread)
+
+        assert (await running.ended(turn))["status"] == status
+        trail = ["first", "wait", "last"] if status == "success" else ["first"]
+        assert (await running.state("graph", thread)).values["trail"] == trail
