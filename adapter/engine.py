@@ -128,6 +128,9 @@ class Engine:
         elsewhere = turn.run_id is not None and turn.run_id != entry.run_id
         # A begin that finds its turn begun in its own original run was reset; otherwise it was submitted once more.
         reset = elsewhere and (not entry.first or turn.begun_in == entry.begun_in)
+        reset = reset or (
+            entry.again and turn.status == "error"
+        )  # it failed before its begin could store anything
         if turn.status in FINAL and not reset:
             # An earlier attempt ended the turn and died before it could say so.
             return Outcome(finished=True)

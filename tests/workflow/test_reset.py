@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import uuid
 
+from temporalio.client import WorkflowExecutionStatus
+
+from tests.graphs.shapes import interrupts_in_parallel_subgraphs
 from tests.graphs.slow import Switch, failing
 from tests.servers import Postgres
 from tests.stack import stack
@@ -74,3 +77,21 @@ async def test_a_turn_that_later_turns_built_on_is_not_tried_again(postgres: Pos
         assert row["status"] == "error"
         assert len(switch.keys) == 2
         assert (await running.state("graph", thread)).values == before
+
+
+async def test_a_turn_that_failed_before_it_began(postgres: Postgres, temporal: str) -> None:
+    """Its failure is told again, not a success."""
+    async with stack(postgres.clone(), temporal, {"graph": interrupts_in_parallel_subgraphs()}) as running:
+        thread = str(uuid.uuid4())
+        await running.turn(thread=thread, input={"trail": []})
+        refused = await running.submit(thread=thread, command={"resume": "one answer for several questions"})
+        await running.ended(refused)
+        await closed(running, thread)
+        events = len(await running.events(refused))
+        await reset(running, thread)
+        await closed(running, thread)
+
+        assert (await running.ended(refused))["status"] == "error"
+        assert len(await running.events(refused)) > events
+        described = await running.client.get_workflow_handle(names.workflow_id(thread)).describe()
+        assert described.status == WorkflowExecutionStatus.FAILED
