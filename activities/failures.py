@@ -12,6 +12,7 @@ from datetime import timedelta
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from activities.stopping import HandedBack
 from adapter.engine import NodeFailed
 from adapter.errors import (
     CompensationFailed,
@@ -31,11 +32,16 @@ log = logging.getLogger("turns.activity")
 # An error nobody expected is retried in case it was passing, then ends the turn instead of looping for ever.
 _UNEXPECTED_ATTEMPTS = 3
 
+# None at all would be left out of the message, and the retry policy's delay would hold.
+_AT_ONCE = timedelta(milliseconds=1)
+
 
 def translate(exc: Exception) -> ApplicationError:
     """Returns what the activity raises instead of `exc`."""
     info = activity.info()
     where = f"{info.activity_type} (attempt {info.attempt})"
+    if isinstance(exc, HandedBack):
+        return ApplicationError("its worker stopped", type=names.WORKER_STOPPED, next_retry_delay=_AT_ONCE)
     if isinstance(exc, RetryLater):
         log.warning("%s: %s, again in %.1f s", where, _text(exc.error), exc.delay_seconds)
         return ApplicationError(

@@ -23,6 +23,11 @@ class Attempts:
 
     by_turn: dict[str, set[asyncio.Event]] = field(default_factory=dict[str, set[asyncio.Event]])
 
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return sum(map(len, self.by_turn.values()))
+
     def notice(self, turn_id: str) -> None:
         """Makes the turn's attempts beat at once."""
         for event in self.by_turn.get(turn_id, ()):

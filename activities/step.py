@@ -6,16 +6,19 @@ ids only. Next: `adapter/engine.py`.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from temporalio import activity
 from temporalio.common import RawValue
 
 from activities.failures import translate
 from activities.heartbeat import Attempts, beating
+from activities.stopping import HandedBack, to_its_end
 from adapter import faultpoints
 from adapter.engine import Engine, Entry, Outcome
 from adapter.errors import NotFound
@@ -31,10 +34,11 @@ log = logging.getLogger("turns")
 class StepActivities:
     """The graph-running activities of one worker process."""
 
-    def __init__(self, pool: Pool, engine: Engine, attempts: Attempts) -> None:
+    def __init__(self, pool: Pool, engine: Engine, attempts: Attempts, left: set[asyncio.Task[Any]]) -> None:
         self._pool = pool
         self._engine = engine
         self._attempts = attempts
+        self._left = left
 
     @activity.defn(name=names.BEGIN)
     async def begin(self, step: Step) -> Stepped:
@@ -66,11 +70,20 @@ class StepActivities:
         started = time.monotonic()
         try:
             async with beating(self._attempts, step.turn_id):
-                outcome = await self._enter(step, first)
+                outcome = await to_its_end(self._enter(step, first), self._left)
         except NotFound:
             if first:
                 return Stepped(finished=True)  # it was deleted, or taken back, while it waited
             raise translate(NotFound(f"turn {step.turn_id} was deleted while it ran")) from None
+        except HandedBack as exc:
+            log.warning(
+                "turn %s effect %s attempt %d is handed back: the worker stops%s",
+                step.turn_id,
+                info.activity_type,
+                info.attempt,
+                "" if exc.stopped else ", and it does not",
+            )
+            raise translate(exc) from None
         except Exception as exc:
             raise translate(exc) from None
         faultpoints.reached(faultpoints.BEGIN_COMMITTED if first else faultpoints.BEFORE_COMPLETION)

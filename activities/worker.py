@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import logging
 from datetime import timedelta
+from typing import Any
 
 import psycopg
 from langgraph.store.postgres.aio import AsyncPostgresStore
@@ -88,8 +89,11 @@ def workflow_runner() -> SandboxedWorkflowRunner:
 
 async def run(
     settings: Settings, project: Project, stop: asyncio.Event, *, client: Client | None = None
-) -> None:
-    """Works until `stop` is set, then lets running nodes finish within the grace period.
+) -> bool:
+    """Works until `stop` is set, then lets running nodes finish within the grace period and hands back the rest.
+
+    Returns:
+        Whether all of it has stopped. If not, the process must end without waiting for it.
 
     Raises:
         SchemaMismatch: the database has another schema.
@@ -112,7 +116,8 @@ async def run(
         ) as store,
     ):
         engine = Engine(pool, store, project, token_delay=settings.token_delay)
-        steps = StepActivities(pool, engine, attempts)
+        left = set[asyncio.Task[Any]]()
+        steps = StepActivities(pool, engine, attempts, left)
         rows = TurnActivities(
             pool,
             client,
@@ -149,8 +154,14 @@ async def run(
             async with worker:
                 log.info("worker ready: graphs %s", ", ".join(project.graph_ids))
                 await stop.wait()
+                log.info(
+                    "stopping: %d attempts under way; what has not ended in %.0f s is handed back",
+                    attempts.count,
+                    settings.shutdown_grace,
+                )
         finally:
             listener.cancel()
+        return not left
 
 
 async def ensure_schedules(client: Client, task_queue: str) -> None:

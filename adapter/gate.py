@@ -264,6 +264,27 @@ class _Wrapper(Runnable[Any, Any]):
         """Refuses: the gate is for asynchronous runs."""
         raise RuntimeError("a gated graph runs with astream or ainvoke only")
 
+    async def run(
+        self, gate: Gate, path: Sequence[TaskFacts], input: Any, config: RunnableConfig, **kwargs: Any
+    ) -> Any:
+        """Runs the node itself; it is over when its threads are.
+
+        Raises:
+            CancelledError: it was cancelled, whatever exception it made of that.
+        """
+        try:
+            async with node_run(_place(path), gate.running):
+                return await self.inner.ainvoke(input, config, **kwargs)
+        except GraphInterrupt as exc:
+            await gate.stopped(path[-1], exc)
+            raise
+        except GraphBubbleUp:
+            raise
+        except Exception as exc:
+            if being_cancelled():
+                raise asyncio.CancelledError from exc
+            raise
+
 
 class Inline(_Wrapper):
     """A pure node: runs whenever LangGraph starts it, unless it lies outside this activity's branches."""
@@ -274,13 +295,7 @@ class Inline(_Wrapper):
         if gate is not None and config is not None:
             task = _pregel.task_of(config)
             gate.admit(task)
-            config = gate.told(config)
-            try:
-                async with node_run(_place((*_PATH.get(), task)), gate.running):
-                    return await self.inner.ainvoke(input, config, **kwargs)
-            except GraphInterrupt as exc:
-                await gate.stopped(task, exc)
-                raise
+            return await self.run(gate, (*_PATH.get(), task), input, gate.told(config), **kwargs)
         return await self.inner.ainvoke(input, config, **kwargs)
 
 
@@ -297,14 +312,9 @@ class Effect(_Wrapper):
         if task.task_id not in gate.allow:
             raise gate.suspend(task, self.policy)
         path = (*_PATH.get(), task)
-        label = _place(path)
-        token = RUNNING.set(RunningEffect(gate, label, path))
+        token = RUNNING.set(RunningEffect(gate, _place(path), path))
         try:
-            async with node_run(label, gate.running):
-                return await self.inner.ainvoke(input, gate.prepare(task, config), **kwargs)
-        except GraphInterrupt as exc:
-            await gate.stopped(task, exc)
-            raise
+            return await self.run(gate, path, input, gate.prepare(task, config), **kwargs)
         finally:
             RUNNING.reset(token)
 
@@ -392,8 +402,6 @@ def _decide(name: str, policy: NodePolicy) -> Callable[[Exception], bool]:
         gate = GATE.get()
         if gate is None:
             return False
-        if being_cancelled():
-            raise asyncio.CancelledError from exc  # what a node makes of its cancel is no failure
         delay = policy.retry_delay(exc, gate.attempt)
         if delay is not None:
             raise RetryLater(name, exc, delay)

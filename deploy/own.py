@@ -13,6 +13,7 @@ from typing import Final, cast
 
 from temporalio.client import Client
 
+from activities.stopping import STOP_SECONDS
 from adapter.settings import Settings
 from deploy.child import USAGE, Command, StackFailed
 from deploy.environment import LISTENER_VARIABLE
@@ -57,7 +58,7 @@ class Worker:
             argv=command_line("worker", "--name", name),
             environment=self.environment,
             ours=True,
-            grace=self.settings.shutdown_grace + SLACK,
+            grace=self.settings.shutdown_grace + STOP_SECONDS + SLACK,
         )
 
     async def prepare(self) -> None:

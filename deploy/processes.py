@@ -7,10 +7,14 @@ import contextlib
 import json
 import logging
 import os
+import queue
 import signal
 import socket
 import sys
-from typing import TYPE_CHECKING, Any
+import threading
+import time
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final
 
 from adapter.errors import ConfigError, StoreUnavailable, TurnsError
 from adapter.settings import Settings
@@ -23,6 +27,9 @@ if TYPE_CHECKING:
     from adapter.graphs import Project
 
 logger = logging.getLogger(__name__)
+
+END_SECONDS: Final = 3.0
+"""Seconds a worker may take to close its connections after its last attempt has ended or was handed back."""
 
 
 def worker(flags: Flags, name: str) -> None:
@@ -40,11 +47,13 @@ def worker(flags: Flags, name: str) -> None:
     try:
         with asyncio.Runner() as runner:
             try:
-                runner.run(_work(settings, project))
+                stopped = runner.run(_work(settings, project))
             except SystemExit:
                 # From deep inside a node: the event loop is gone, and an orderly end would wait for it for ever.
                 logger.critical("a node ended the process with sys.exit")
                 os._exit(1)
+            if not stopped:
+                os._exit(1)  # what was handed back still runs here, and an orderly end would wait for it
     except TurnsError:
         raise
     except Exception as exc:
@@ -52,20 +61,40 @@ def worker(flags: Flags, name: str) -> None:
         raise TurnsError(f"{name} failed: {exc}") from exc
 
 
-async def _work(settings: Settings, project: Project) -> None:
-    from activities import worker
+async def _work(settings: Settings, project: Project) -> bool:
+    from activities import stopping, worker
 
     stop = asyncio.Event()
+    _stop_on_signal(stop, settings.shutdown_grace + stopping.STOP_SECONDS + END_SECONDS)
+    return await worker.run(settings, project, stop)
+
+
+def _stop_on_signal(stop: asyncio.Event, within: float) -> None:
+    """Sets `stop` at the first SIGTERM or SIGINT; the second one ends the process at once.
+
+    Args:
+        stop: told to the event loop.
+        within: seconds after which the process ends in any case, even when a node keeps the event loop or a thread.
+    """
     loop = asyncio.get_running_loop()
+    told: queue.SimpleQueue[None] = queue.SimpleQueue()  # may be used in a signal handler; a lock may not
 
-    def stop_once() -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)  # the next one does what it does by default
-        stop.set()
+    def end() -> None:
+        told.get()
+        time.sleep(within)
+        logger.critical("a node does not stop; the process ends without it")
+        os._exit(1)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop_once)
-    await worker.run(settings, project, stop)
+    def stop_once(number: int, frame: FrameType | None) -> None:
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, signal.SIG_DFL)
+        told.put(None)
+        loop.call_soon_threadsafe(stop.set)
+
+    threading.Thread(target=end, name="end", daemon=True).start()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        # Not the event loop's own handlers: a node that blocks the loop would keep them from being called.
+        signal.signal(each, stop_once)
 
 
 def api(flags: Flags, name: str, *, allow_public: bool) -> None:

@@ -32,6 +32,7 @@ STALE_ATTEMPT = "StaleAttempt"
 SUPERSEDED = "Superseded"
 UNDONE = "Undone"
 COMPENSATION_FAILED = "CompensationFailed"
+WORKER_STOPPED = "WorkerStopped"
 
 
 def workflow_id(thread_id: str) -> str:
