@@ -147,7 +147,9 @@ class TurnWorkflow:
                 await self._task
                 return "finished"
             except BaseException as exc:
-                if is_cancelled_exception(exc) or isinstance(exc, asyncio.CancelledError):
+                stopped = is_cancelled_exception(exc) or isinstance(exc, asyncio.CancelledError)
+                # Or the worker was lost, or the node failed, while the cancel was on its way.
+                if stopped or (self._stopping and isinstance(exc, ActivityError)):
                     if (refused := await self._finish_stopped(turn)) is not None:
                         await self._fail_unless_reset(turn, refused)
                     return "stopped"
