@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: dev test test-fast disconnect check format lint types imports lock clean
+.PHONY: dev test test-fast faults disconnect check format lint types imports lock clean
 
 dev: $(STAMP)
 	@exec $(BIN)/turns dev
@@ -13,7 +13,11 @@ test: $(STAMP)
 	$(BIN)/python -m pytest
 
 test-fast: $(STAMP)
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow and not faults"
+
+# Every fault point of a worker, killed and frozen there, on several graphs; SEED chooses the moments.
+faults: $(STAMP)
+	$(BIN)/python -m pytest -m faults
 
 # What becomes of bookings when clients leave and write twice: ours next to handlers written by hand. Minutes.
 disconnect: $(STAMP)

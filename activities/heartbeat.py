@@ -35,13 +35,19 @@ class Attempts:
 
 
 @asynccontextmanager
-async def beating(attempts: Attempts, turn_id: str) -> AsyncGenerator[None]:
-    """Beats until the body ends; an error of the body wins over one of a beat, which surfaces otherwise."""
+async def beating(attempts: Attempts | None = None, turn_id: str = "") -> AsyncGenerator[None]:
+    """Beats until the body ends; an error of the body wins over one of a beat, which surfaces otherwise.
+
+    Args:
+        attempts: where a notice for the turn finds this attempt; none for an activity that no notice is for.
+        turn_id: the turn.
+    """
     timeout = activity.info().heartbeat_timeout
     if timeout is None:
         yield
         return
     noticed = asyncio.Event()
+    attempts = attempts or Attempts()
     attempts.by_turn.setdefault(turn_id, set()).add(noticed)
     beats = asyncio.create_task(_beat(timeout.total_seconds() / 3, noticed))
     try:

@@ -71,6 +71,9 @@ class StepActivities:
         try:
             async with beating(self._attempts, step.turn_id):
                 outcome = await to_its_end(self._enter(step, first), self._left)
+        except asyncio.CancelledError:
+            log.info("turn %s %s attempt %d stopped", step.turn_id, info.activity_type, info.attempt)
+            raise
         except NotFound:
             if first:
                 return Stepped(finished=True)  # it was deleted, or taken back, while it waited

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 import logging
 
 from temporalio import activity
@@ -17,7 +17,7 @@ from adapter.errors import NotFound, Superseded, Undone
 from adapter.store import turns
 from adapter.store.pool import Pool, fetch_all, store_errors
 from adapter.wire import dumps
-from adapter.writer import Event, append_events
+from adapter.writer import Event, append_events, assert_claim
 from workflows import names
 from workflows.contracts import Compensate, Defaults, Failure, Finish, HandOver, Queued, Recorded, Submit
 from workflows.start import submit
@@ -59,19 +59,20 @@ class TurnActivities:
         """Stores that a turn was stopped; its thread stays at the last checkpoint, or goes back to the one before."""
         faultpoints.reached(faultpoints.IN_FINISH)
         try:
-            turn = await turns.claim_and_load(self._pool, make_claim(request.thread_id), request.turn_id)
-            async with store_errors(), self._pool.connection() as conn, conn.transaction():
-                await turns.take(conn, make_claim(request.thread_id), self._pool)
-                if request.roll_back:
-                    await turns.roll_back(conn, turn)
-                else:
-                    await turns.finish(
-                        conn,
-                        request.turn_id,
-                        status="interrupted",
-                        thread_status="interrupted",
-                        error=_STOPPED,
-                    )
+            async with beating():
+                turn = await turns.claim_and_load(self._pool, make_claim(request.thread_id), request.turn_id)
+                async with store_errors(), self._pool.connection() as conn, conn.transaction():
+                    await turns.take(conn, make_claim(request.thread_id), self._pool)
+                    if request.roll_back:
+                        await turns.roll_back(conn, turn)
+                    else:
+                        await turns.finish(
+                            conn,
+                            request.turn_id,
+                            status="interrupted",
+                            thread_status="interrupted",
+                            error=_STOPPED,
+                        )
         except NotFound:
             return  # the turn or its thread was deleted meanwhile, or the attempt before rolled it back
         except Exception as exc:
@@ -108,20 +109,26 @@ class TurnActivities:
         """
         run_id = activity.info().workflow_run_id
         assert run_id is not None
+        claim = make_claim(failure.thread_id)
         try:
-            turn = await turns.claim_and_load(self._pool, make_claim(failure.thread_id), failure.turn_id)
-            undoable = await fetch_all(
-                self._pool, "compensable_effects", turn_id=failure.turn_id, continued=True
-            )
-            if turn.status in turns.FINAL:
-                return Recorded(run_id, bool(undoable))
-            error = turn.error or {
-                "error": failure.kind,
-                "message": f'"{failure.node}" did not finish: {failure.kind}',
-            }
-            async with store_errors(), self._pool.connection() as conn, conn.transaction():
-                await append_events(conn, failure.turn_id, [Event("error", dumps(error))])
-                await turns.finish(conn, failure.turn_id, status="error", thread_status="error", error=error)
+            async with beating():
+                turn = await turns.claim_and_load(self._pool, claim, failure.turn_id)
+                undoable = await fetch_all(
+                    self._pool, "compensable_effects", turn_id=failure.turn_id, continued=True
+                )
+                if turn.status in turns.FINAL:
+                    return Recorded(run_id, bool(undoable))
+                faultpoints.reached(faultpoints.IN_FAILURE)
+                error = turn.error or {
+                    "error": failure.kind,
+                    "message": f'"{failure.node}" did not finish: {failure.kind}',
+                }
+                async with store_errors(), self._pool.connection() as conn, conn.transaction():
+                    await assert_claim(conn, claim)
+                    await append_events(conn, failure.turn_id, [Event("error", dumps(error))])
+                    await turns.finish(
+                        conn, failure.turn_id, status="error", thread_status="error", error=error
+                    )
         except (NotFound, Superseded, Undone):
             return Recorded(run_id)  # the thread was deleted, or the turn is over for good: nothing to tell
         except Exception as exc:
@@ -134,23 +141,16 @@ class TurnActivities:
     async def hand_over(self, request: HandOver) -> None:
         """Waits until the failing run has closed, then submits the turns that waited for it."""
         handle = self._client.get_workflow_handle(names.workflow_id(request.thread_id), run_id=request.run_id)
-        closed = asyncio.create_task(handle.result(follow_runs=False))
-        while True:
-            done, _ = await asyncio.wait({closed}, timeout=10)
-            activity.heartbeat()
-            if done:
-                break
-        try:
-            closed.result()
-        except WorkflowFailureError:
-            pass
-        faultpoints.reached(faultpoints.IN_HAND_OVER)
-        queue = {turn.turn_id: turn for turn in request.queue}
-        if request.orphans:
-            for row in await fetch_all(self._pool, "open_turns", thread_id=request.thread_id):
-                queue[str(row["turn_id"])] = Queued(str(row["turn_id"]), row["seq"])
-        for turn in sorted(queue.values(), key=lambda turn: turn.seq):
-            await self._submit(request.thread_id, turn, request.defaults)
+        async with beating():
+            with contextlib.suppress(WorkflowFailureError):
+                await handle.result(follow_runs=False)
+            faultpoints.reached(faultpoints.IN_HAND_OVER)
+            queue = {turn.turn_id: turn for turn in request.queue}
+            if request.orphans:
+                for row in await fetch_all(self._pool, "open_turns", thread_id=request.thread_id):
+                    queue[str(row["turn_id"])] = Queued(str(row["turn_id"]), row["seq"])
+            for turn in sorted(queue.values(), key=lambda turn: turn.seq):
+                await self._submit(request.thread_id, turn, request.defaults)
 
     @activity.defn(name=names.SWEEP)
     async def sweep(self) -> int:
@@ -159,9 +159,12 @@ class TurnActivities:
         Returns:
             How many turns were submitted; submitting one that runs already changes nothing.
         """
-        rows = await fetch_all(self._pool, "stranded_turns", age_seconds=SWEEP_AGE_SECONDS, limit=500)
-        for row in rows:
-            await self._submit(str(row["thread_id"]), Queued(str(row["turn_id"]), row["seq"]), self._defaults)
+        async with beating():
+            rows = await fetch_all(self._pool, "stranded_turns", age_seconds=SWEEP_AGE_SECONDS, limit=500)
+            for row in rows:
+                await self._submit(
+                    str(row["thread_id"]), Queued(str(row["turn_id"]), row["seq"]), self._defaults
+                )
         return len(rows)
 
     async def _submit(self, thread_id: str, turn: Queued, defaults: Defaults) -> None:

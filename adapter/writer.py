@@ -222,18 +222,9 @@ class FencedWriter:
                 op.done.set_result(None)
 
     async def _transaction(self, ops: Sequence[_Op], events: Sequence[Event]) -> None:
-        claim = self.claim
         faultpoints.reached(faultpoints.BEFORE_CHECKPOINT)
         async with store_errors(), self._pool.connection() as conn, conn.pipeline(), conn.transaction():
-            await conn.execute(
-                query("assert_claim"),
-                {
-                    "thread_id": claim.thread_id,
-                    "scopes": claim.scopes,
-                    "token": claim.token,
-                    "attempt": claim.attempt,
-                },
-            )
+            await assert_claim(conn, self.claim)
             for op in ops:
                 await op.run(conn)
             if events:
@@ -277,6 +268,19 @@ def claim_params(claim: Claim) -> dict[str, Any]:
         "token": claim.token,
         "attempt": claim.attempt,
     }
+
+
+async def assert_claim(conn: Connection, claim: Claim) -> None:
+    """Makes the caller's transaction fail unless the claim is still the newest (I5); locks it until the end."""
+    await conn.execute(
+        query("assert_claim"),
+        {
+            "thread_id": claim.thread_id,
+            "scopes": claim.scopes,
+            "token": claim.token,
+            "attempt": claim.attempt,
+        },
+    )
 
 
 async def take(conn: Connection, claim: Claim, pool: Pool) -> None:

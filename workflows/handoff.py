@@ -26,7 +26,7 @@ class HandOverWorkflow:
             names.HAND_OVER,
             request,
             start_to_close_timeout=timedelta(hours=1),
-            heartbeat_timeout=timedelta(seconds=30),
+            heartbeat_timeout=timedelta(seconds=request.defaults.hb),
             retry_policy=RetryPolicy(maximum_interval=timedelta(seconds=10)),
             summary=f"{len(request.queue)} waiting",
         )

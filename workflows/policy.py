@@ -55,10 +55,16 @@ def compensation_options(defaults: Defaults) -> dict[str, Any]:
     }
 
 
-def bookkeeping_options() -> dict[str, Any]:
-    """Returns the options of activities that only write rows: retried until the database answers."""
+def bookkeeping_options(defaults: Defaults) -> dict[str, Any]:
+    """Returns the options of activities that only write rows: retried until the database answers.
+
+    They beat, too, or a turn whose worker is lost just then would seem to run until the other timeout.
+    """
     return {
+        "heartbeat_timeout": timedelta(seconds=defaults.hb),
         "start_to_close_timeout": timedelta(seconds=60),
+        # Rows are written whatever is cancelled meanwhile.
+        "cancellation_type": ActivityCancellationType.ABANDON,
         "retry_policy": RetryPolicy(
             initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=10)
         ),

@@ -21,5 +21,6 @@ class SweepWorkflow:
             names.SWEEP,
             result_type=int,
             start_to_close_timeout=timedelta(minutes=5),
+            heartbeat_timeout=timedelta(seconds=30),
             retry_policy=RetryPolicy(maximum_attempts=3),
         )

@@ -177,7 +177,7 @@ class TurnWorkflow:
                 names.FINISH,
                 Finish(self._start.thread_id, turn.turn_id, self._rolling_back),
                 summary="rolled back" if self._rolling_back else "stopped",
-                **bookkeeping_options(),
+                **bookkeeping_options(self._start.defaults),
             )
         except ActivityError as refused:
             return refused
@@ -198,7 +198,7 @@ class TurnWorkflow:
             Failure(self._start.thread_id, turn.turn_id, kind, node),
             result_type=Recorded,
             summary=f"{node}: {kind}"[:_NAME_LENGTH],
-            **bookkeeping_options(),
+            **bookkeeping_options(self._start.defaults),
         )
         # All of what the failed run did stands in the history of one that Reset made of it, so that has to follow it to
         # the end; only there it may go another way.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
@@ -19,24 +18,11 @@ from adapter.turn_request import command_of
 from adapter.wire import dumps, error_json
 from tests.graphs.calls import CALLS
 from tests.graphs.shapes import SHAPES, Shape
+from tests.happened import Happened, normal, normal_state, same_events
 from tests.servers import Postgres
 from tests.stack import Stack, stack
 
 MODES = ["values", "updates", "tasks", "messages-tuple", "custom", "checkpoints", "debug"]
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_HEX = re.compile(r'"[0-9a-f]{32}"')
-# What names one run rather than what happened in it.
-_DROPPED = {
-    "metadata",
-    "config",
-    "parent_config",
-    "timestamp",
-    "checkpoint",
-    "parent_checkpoint",
-    "usage_metadata",
-}
-
-Happened = list[tuple[str, str]]
 
 
 @pytest_asyncio.fixture(scope="module")
@@ -73,35 +59,15 @@ async def test_turns_equal_plain_runs(shape: Shape, shapes_stack: Stack) -> None
         )
         events = await shapes_stack.events(str(row["turn_id"]))
         assert events[0][0] == "metadata", where
-        happened = [(name, _normal(data)) for name, data in events[1:]]
+        happened = [(name, normal(data)) for name, data in events[1:]]
         state = await shapes_stack.state(shape.name, thread)
 
         assert Counter(CALLS) == expected_calls, where
-        assert _state(state) == _state(expected_state), where
+        assert normal_state(state) == normal_state(expected_state), where
         assert row["status"] == ("error" if expected[-1:] and expected[-1][0] == "error" else "success"), (
             where
         )
-        assert _ordered(happened) == _ordered(expected), where
-        _same_events(happened, expected, where)
-
-
-def _same_events(happened: Happened, expected: Happened, where: str) -> None:
-    got, wanted = (
-        Counter((_UUID.sub("U", name), data) for name, data in events) for events in (happened, expected)
-    )
-    report = "\n".join(
-        [f"+ {e}" for e in (got - wanted).elements()] + [f"- {e}" for e in (wanted - got).elements()]
-    )
-    assert got == wanted, f"{where}\n{report}"
-
-
-def _ordered(events: Happened) -> Counter[tuple[str, tuple[str, ...]]]:
-    """The states that each graph went through, in order."""
-    found: dict[str, list[str]] = {}
-    for name, data in events:
-        if name.startswith("values") and "__interrupt__" not in data:
-            found.setdefault(name, []).append(data)
-    return Counter((_UUID.sub("U", name), tuple(states)) for name, states in found.items())
+        same_events(happened, expected, where)
 
 
 def _request(turn: Mapping[str, Any], snapshot: Any, history: list[Any]) -> dict[str, Any]:
@@ -144,42 +110,7 @@ async def _plain(graph: Any, config: RunnableConfig, turn: Mapping[str, Any]) ->
             subgraphs=True,
             interrupt_before=request.get("interrupt_before"),
         ):
-            happened.append(("|".join((mode, *ns)), _normal(orjson.loads(dumps(payload)))))
+            happened.append(("|".join((mode, *ns)), normal(orjson.loads(dumps(payload)))))
     except Exception as exc:
-        happened.append(("error", _normal(error_json(exc))))
+        happened.append(("error", normal(error_json(exc))))
     return happened
-
-
-def _normal(value: Any) -> str:
-    text = dumps(_strip(value))
-    text = _UUID.sub("U", text)
-    text = re.sub(r"Recursion limit .*? key\.[^\"]*", "Recursion limit", text)
-    return re.sub(r"lc_run--U(-\d+)?", "lc_run", _HEX.sub('"H"', text))
-
-
-def _strip(value: Any) -> Any:
-    if isinstance(value, dict):
-        named = cast("dict[str, Any]", value)
-        return {k: _strip(v) for k, v in sorted(named.items()) if k not in _DROPPED}
-    if isinstance(value, list):
-        items = cast("list[Any]", value)
-        if len(items) == 2 and isinstance(items[1], dict) and "langgraph_node" in items[1]:
-            return [_strip(items[0]), cast("dict[str, Any]", items[1])["langgraph_node"]]
-        return [_strip(v) for v in items]
-    return value
-
-
-def _state(snapshot: Any) -> Any:
-    return {
-        "values": _normal(orjson.loads(dumps(snapshot.values))),
-        "next": sorted(snapshot.next),
-        "interrupts": sorted(_normal(orjson.loads(dumps(i.value))) for i in snapshot.interrupts),
-        "step": snapshot.metadata and snapshot.metadata["step"],
-        "tasks": sorted(
-            (
-                (t.name, repr(t.error), _state(t.state) if hasattr(t.state, "values") else None)
-                for t in snapshot.tasks
-            ),
-            key=repr,
-        ),
-    }
