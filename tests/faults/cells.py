@@ -189,6 +189,7 @@ class Matrix:
             await fault.happens(clients[-1])
         for client in clients:
             played.turns.append(await client.told(self.it))
+        await play.closed()
         if fault is not None:
             await fault.passes(play)
         else:

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from temporalio.client import WorkflowExecutionStatus
+
 from tests.api.serving import Serving
 from tests.processes import Faulty
+from workflows import names
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,14 @@ class Play:
     def acted(self, what: str = "effects") -> list[dict[str, Any]]:
         """Returns the provider's effects, or attempts, that this thread made."""
         entries = self.it.ledger()[what]
-        return [e for e in entries if str(e["parameters"]["booking_id"]).startswith(self.thread)]
+        return [e for e in entries if any(str(v).startswith(self.thread) for v in e["parameters"].values())]
+
+    async def closed(self) -> None:
+        """Waits until the thread's workflow has nothing more to do."""
+        handle = self.it.stack.client.get_workflow_handle(names.workflow_id(self.thread))
+        async with asyncio.timeout(60):
+            while (await handle.describe()).status is WorkflowExecutionStatus.RUNNING:
+                await asyncio.sleep(0.02)
 
 
 Meanwhile = Callable[[Play, str], Awaitable[None]]
@@ -81,4 +91,5 @@ SCENARIOS: dict[str, Scenario] = {
         at_once=True,
         meanwhile=_open_gate,
     ),
+    "taken back": Scenario("taking_back", ({"input": {"fail": True}},), ("error",), meanwhile=_open_gate),
 }

@@ -35,6 +35,7 @@ ONLY_IN = {
     faultpoints.IN_FAILURE: "failed, one queued",
     faultpoints.AFTER_FAILURE: "failed, one queued",
     faultpoints.IN_HAND_OVER: "failed, one queued",
+    faultpoints.AFTER_COMPENSATION: "taken back",
 }
 ACTS: tuple[Act, ...] = ("kill", "stop")
 CELLS = [

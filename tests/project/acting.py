@@ -137,9 +137,35 @@ def _failing() -> Any:
     return builder.compile()
 
 
+async def take_back(receipt: client.Receipt, *, idempotency_key: str) -> None:
+    """Undoes a charge."""
+    order = str(receipt["parameters"]["booking_id"])
+    await client.refund(order_id=order, amount=80, idempotency_key=idempotency_key)
+
+
+def _charging_for_now(name: str) -> Any:
+    async def node(state: State) -> Any:
+        booking = f"{state.get('mark')} {name}"
+        await effect("charge", client.charge, booking_id=booking, amount=80, compensate=take_back)
+        return {"trail": [name]}
+
+    return node
+
+
+def _taking_back() -> Any:
+    """Two charges, then a node that fails, which takes the charges back."""
+    builder: Any = StateGraph(State)
+    builder.add_node("first", _charging_for_now("first"))
+    builder.add_node("second", _charging_for_now("second"))
+    builder.add_node("fails", _fails)
+    builder.add_edge(START, "first").add_edge("first", "second").add_edge("second", "fails")
+    return builder.compile()
+
+
 sequence = _sequence()
 fan_out = _fan_out()
 nested = _nested()
 asking = _asking()
 holding = _holding()
 failing = _failing()
+taking_back = _taking_back()
