@@ -103,8 +103,8 @@ class TurnActivities:
         """Stores that a turn failed and shows its error to clients.
 
         Returns:
-            The run id it ran under: in a run that Reset made from the failed one, the recorded result of this
-            activity names the run before, which is how the workflow knows that it shall try again (I4). And whether
+            The run that failed: in one that Reset made from it, the result of this activity, recorded there or found
+            now, names the run before, which is how the workflow knows that it shall try again (I4). And whether
             effects are to be undone.
         """
         run_id = activity.info().workflow_run_id
@@ -117,7 +117,7 @@ class TurnActivities:
                     self._pool, "compensable_effects", turn_id=failure.turn_id, continued=True
                 )
                 if turn.status in turns.FINAL:
-                    return Recorded(run_id, bool(undoable))
+                    return Recorded(turn.run_id or run_id, bool(undoable))
                 faultpoints.reached(faultpoints.IN_FAILURE)
                 error = turn.error or {
                     "error": failure.kind,

@@ -209,7 +209,7 @@ class Recorded:
     """Result of the record_failure activity.
 
     Attributes:
-        run_id: the run it ran under.
+        run_id: the run that failed.
         compensate: whether there are effects to undo.
     """
 

@@ -214,16 +214,14 @@ class TurnWorkflow:
 
     async def _hand_over(self, run_id: str, *, orphans: bool) -> None:
         """Passes the queue on: this run must end as Failed, and a failed run cannot continue as new."""
-        part = 0
         while self._queue or orphans:
             queue, self._queue = tuple(self._queue), []
             await workflow.start_child_workflow(
                 names.HANDOVER_WORKFLOW,
                 HandOver(self._start.thread_id, run_id, queue, self._start.defaults, orphans),
-                id=f"hand-over/{run_id}/{part}",
+                id=f"hand-over/{workflow.uuid4()}",
                 parent_close_policy=ParentClosePolicy.ABANDON,
             )
-            part += 1
             orphans = False
 
     # ------------------------------------------------------------ steps

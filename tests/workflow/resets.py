@@ -14,7 +14,9 @@ from tests.stack import Stack
 from workflows import names
 
 
-async def reset(running: Stack, thread: str, run_id: str | None = None, *, after: str | None = None) -> str:
+async def reset(
+    running: Stack, thread: str, run_id: str | None = None, *, after: str | None = None, back: int = 1
+) -> str:
     """Resets a run, the latest without `run_id`; returns the new run's id.
 
     Args:
@@ -23,13 +25,14 @@ async def reset(running: Stack, thread: str, run_id: str | None = None, *, after
         run_id: which run.
         after: the activity after whose first completion the run shall go on; "" is the very beginning; None is the
             last workflow task, which is the UI's first choice.
+        back: which workflow task from the end, for no `after`.
     """
     workflow_id = names.workflow_id(thread)
     handle = running.client.get_workflow_handle(workflow_id, run_id=run_id)
     history = await handle.fetch_history()
     done = [e for e in history.events if e.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED]
     if after is None:
-        finish = done[-1].event_id
+        finish = done[-back].event_id
     elif not after:
         finish = done[0].event_id
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 
+import pytest
 from temporalio.client import WorkflowExecutionStatus
 
 from tests.graphs.shapes import interrupts_in_parallel_subgraphs
@@ -14,8 +15,9 @@ from tests.workflow.resets import closed, reset
 from workflows import names
 
 
+@pytest.mark.parametrize("back", [1, 2], ids=["last", "that stored the failure"])
 async def test_reset_to_the_last_workflow_task_retries_the_failed_node(
-    postgres: Postgres, temporal: str
+    postgres: Postgres, temporal: str, back: int
 ) -> None:
     switch = Switch(failures=2)
     switch.go.set()
@@ -26,7 +28,7 @@ async def test_reset_to_the_last_workflow_task_retries_the_failed_node(
 
         for expected in ("error", "success"):
             await closed(running, thread)
-            await reset(running, thread)
+            await reset(running, thread, back=back)
             await closed(running, thread)
             row = await running.ended(turn)
             assert row["status"] == expected
