@@ -16,7 +16,9 @@ from adapter.store.requests import NewTurn
 from adapter.writer import Event, append_events
 from tests import servers
 from tests.graphs.shapes import linear
+from tests.graphs.slow import Switch, failing
 from tests.stack import stack
+from tests.workflow.resets import closed, reset
 from workflows import names
 
 
@@ -55,6 +57,27 @@ async def test_the_schedule_does_it(database_url: str, own_temporal: str) -> Non
 
         assert (row["status"], row["last_offset"]) == ("success", rows[0]["last_offset"])
         assert await _offsets(running.pool, young) == kept
+
+
+async def test_a_reset_after_it_goes_on_with_the_next_offset(database_url: str, temporal: str) -> None:
+    switch = Switch(failures=1)
+    switch.go.set()
+    async with stack(database_url, temporal, {"graph": failing(switch)}, event_retention=1) as running:
+        thread = str(uuid.uuid4())
+        turn = await running.submit(thread=thread, input={"trail": []}, stream_mode=["updates"])
+        failed = await running.ended(turn)
+        await closed(running, thread)
+        await _age(running.pool, turn, 2)
+        await running.client.execute_workflow(
+            names.PRUNE_WORKFLOW, id=f"prune-{turn}", task_queue=running.settings.task_queue
+        )
+        assert await _offsets(running.pool, turn) == []
+        await reset(running, thread)
+        await closed(running, thread)
+        row = await running.ended(turn)
+
+        assert (row["status"], failed["last_offset"]) == ("success", 3)  # metadata, first, error
+        assert await _offsets(running.pool, turn) == [4, 5]  # pay, last
 
 
 async def _turn(pool: Pool, events: int, *, days: float, status: str | None = "success") -> str:
