@@ -372,7 +372,7 @@ UPDATE turns.thread h SET status = CASE
                      AND o.status IN ('pending', 'running')) THEN 'busy'
         WHEN h.interrupts <> '{}' THEN 'interrupted' ELSE 'idle' END,
     origin = CASE WHEN t.origin IS NULL THEN h.origin ELSE t.prior_origin END,
-    error = NULL, updated_at = now(), state_updated_at = now()
+    error = %(error)s, updated_at = now(), state_updated_at = now()
 FROM t WHERE h.thread_id = t.thread_id
 RETURNING t.turn_id, pg_notify('turns', t.turn_id::text), pg_notify('turns_thread', h.thread_id::text)
 

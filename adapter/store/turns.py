@@ -17,6 +17,9 @@ from adapter.store.pool import Connection, Pool, fetch_one, store_errors
 from adapter.store.sql import query
 from adapter.writer import Claim, take
 
+# As the Agent Server's threads tell of it.
+_ROLLED_BACK = {"error": "UserRollback", "message": "User rolled back the run"}
+
 FINAL = frozenset({"success", "error", "interrupted", "timeout"})
 
 
@@ -225,7 +228,7 @@ async def roll_back(conn: Connection, turn: TurnRow) -> None:
 async def delete(conn: Connection, turn_id: str, statuses: Sequence[str]) -> bool:
     """Deletes a turn's row if its status is one of these, and tells its thread; in the caller's transaction."""
     await conn.execute(query("hold_thread_of"), {"turn_id": turn_id})
-    params = {"turn_id": turn_id, "statuses": list(statuses)}
+    params = {"turn_id": turn_id, "statuses": list(statuses), "error": Jsonb(_ROLLED_BACK)}
     return await (await conn.execute(query("roll_back_turn"), params)).fetchone() is not None
 
 

@@ -45,7 +45,8 @@ async def test_cancel_with_rollback(postgres: Postgres, temporal: str) -> None:
 
         assert (answered.status_code, answered.json()) == (200, {})
         assert (await served.http.get(f"/threads/{thread}/runs/{run}")).status_code == 404
-        assert (await served.http.get(f"/threads/{thread}")).json()["status"] == "idle"
+        told = (await served.http.get(f"/threads/{thread}")).json()
+        assert (told["status"], told["error"]["error"]) == ("idle", "UserRollback")
         assert await _rows(served, thread) == before
         assert await _origin(served, thread) == origin
         assert "event: error" not in (await joined).text
