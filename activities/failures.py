@@ -35,6 +35,9 @@ _UNEXPECTED_ATTEMPTS = 3
 # None at all would be left out of the message, and the retry policy's delay would hold.
 _AT_ONCE = timedelta(milliseconds=1)
 
+# The attempt has waited for PostgreSQL already.
+_AFTER_OUTAGE = timedelta(seconds=0.2)
+
 
 def translate(exc: Exception) -> ApplicationError:
     """Returns what the activity raises instead of `exc`."""
@@ -66,7 +69,9 @@ def translate(exc: Exception) -> ApplicationError:
         return ApplicationError("a compensation failed", type=names.COMPENSATION_FAILED)
     if isinstance(exc, StoreUnavailable):
         log.warning("%s: %s", where, exc)
-        return ApplicationError("PostgreSQL is not reachable", type="StoreUnavailable")
+        return ApplicationError(
+            "PostgreSQL is not reachable", type="StoreUnavailable", next_retry_delay=_AFTER_OUTAGE
+        )
     final = isinstance(exc, NotFound) or info.attempt >= _UNEXPECTED_ATTEMPTS
     log.error("%s: %s", where, exc, exc_info=None if isinstance(exc, TurnsError) else exc)
     return ApplicationError(type(exc).__name__, type=type(exc).__name__, non_retryable=final)

@@ -7,11 +7,14 @@ answer to a heartbeat; a notice from the API makes the attempt beat at once inst
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from temporalio import activity
+
+log = logging.getLogger("turns")
 
 # After a cancel notice the workflow still has to ask the server for the cancellation: beat a few times.
 _BURST_SECONDS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
@@ -52,6 +55,10 @@ async def beating(attempts: Attempts | None = None, turn_id: str = "") -> AsyncG
     beats = asyncio.create_task(_beat(timeout.total_seconds() / 3, noticed))
     try:
         yield
+    except asyncio.CancelledError:
+        info = activity.info()
+        log.info("%s attempt %d of %s stopped", info.activity_type, info.attempt, info.workflow_id)
+        raise
     finally:
         failed = beats.done() and not beats.cancelled() and beats.exception()
         beats.cancel()

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from temporalio import activity
 from temporalio.common import RawValue
@@ -21,14 +21,19 @@ from activities.heartbeat import Attempts, beating
 from activities.stopping import HandedBack, to_its_end
 from adapter import faultpoints
 from adapter.engine import Engine, Entry, Outcome
-from adapter.errors import NotFound
-from adapter.store.pool import Pool, fetch_one
+from adapter.errors import NotFound, StoreUnavailable
+from adapter.store.pool import Pool, fetch_one, until_back
 from adapter.store.turns import claim_and_load
 from adapter.writer import Claim
 from workflows import names
 from workflows.contracts import Effect, Queued, Step, Stepped
 
 log = logging.getLogger("turns")
+
+T = TypeVar("T")
+
+# With the default of 20 attempts, PostgreSQL may be away for two hours.
+_LONGEST_WAIT_SECONDS = 600.0
 
 
 class StepActivities:
@@ -47,7 +52,8 @@ class StepActivities:
         A turn that was accepted earlier and has not ended goes first, whichever of them was submitted first (I3).
         """
         try:
-            older = await fetch_one(self._pool, "older_open", turn_id=step.turn_id)
+            async with beating(self._attempts, step.turn_id):
+                older = await self._patiently(fetch_one(self._pool, "older_open", turn_id=step.turn_id))
         except Exception as exc:
             raise translate(exc) from None
         if older is not None:
@@ -70,10 +76,7 @@ class StepActivities:
         started = time.monotonic()
         try:
             async with beating(self._attempts, step.turn_id):
-                outcome = await to_its_end(self._enter(step, first), self._left)
-        except asyncio.CancelledError:
-            log.info("turn %s %s attempt %d stopped", step.turn_id, info.activity_type, info.attempt)
-            raise
+                outcome = await to_its_end(self._patiently(self._enter(step, first)), self._left)
         except NotFound:
             if first:
                 return Stepped(finished=True)  # it was deleted, or taken back, while it waited
@@ -105,6 +108,17 @@ class StepActivities:
             waits = " and waits for an answer" if outcome.interrupted else ""
             log.info("turn %s on thread %s ended%s", step.turn_id, step.thread_id, waits)
         return _stepped(outcome)
+
+    async def _patiently(self, attempt: Coroutine[Any, Any, T]) -> T:
+        """Runs an attempt; one that PostgreSQL failed ends only when it is back, or could be another worker's.
+
+        Attempts are limited, since a node may be what kills its worker: an outage must not use them up.
+        """
+        try:
+            return await attempt
+        except StoreUnavailable:
+            await until_back(self._pool, min(2.0 ** activity.info().attempt, _LONGEST_WAIT_SECONDS))
+            raise
 
     async def _enter(self, step: Step, first: bool) -> Outcome:
         info = activity.info()

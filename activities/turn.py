@@ -141,16 +141,24 @@ class TurnActivities:
     async def hand_over(self, request: HandOver) -> None:
         """Waits until the failing run has closed, then submits the turns that waited for it."""
         handle = self._client.get_workflow_handle(names.workflow_id(request.thread_id), run_id=request.run_id)
-        async with beating():
-            with contextlib.suppress(WorkflowFailureError):
-                await handle.result(follow_runs=False)
-            faultpoints.reached(faultpoints.IN_HAND_OVER)
-            queue = {turn.turn_id: turn for turn in request.queue}
-            if request.orphans:
-                for row in await fetch_all(self._pool, "open_turns", thread_id=request.thread_id):
-                    queue[str(row["turn_id"])] = Queued(str(row["turn_id"]), row["seq"])
-            for turn in sorted(queue.values(), key=lambda turn: turn.seq):
-                await self._submit(request.thread_id, turn, request.defaults)
+        try:
+            async with beating():
+                with contextlib.suppress(WorkflowFailureError):
+                    await handle.result(follow_runs=False)
+                faultpoints.reached(faultpoints.IN_HAND_OVER)
+                queue = {turn.turn_id: turn for turn in request.queue}
+                if request.orphans:
+                    for row in await fetch_all(self._pool, "open_turns", thread_id=request.thread_id):
+                        queue[str(row["turn_id"])] = Queued(str(row["turn_id"]), row["seq"])
+                for turn in sorted(queue.values(), key=lambda turn: turn.seq):
+                    await self._submit(request.thread_id, turn, request.defaults)
+        except Exception as exc:
+            log.warning(
+                "turns that wait on thread %s are not handed over yet: %s",
+                request.thread_id,
+                type(exc).__name__,
+            )
+            raise
 
     @activity.defn(name=names.SWEEP)
     async def sweep(self) -> int:

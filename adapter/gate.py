@@ -147,6 +147,7 @@ class Gate:
     entered_before: dict[str, bool] = field(default_factory=dict[str, bool])
     out_of_steps: bool = False
     raised_again: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    held_again: set[str] = field(default_factory=set[str])
     running: set[NodeRun] = field(default_factory=set[NodeRun])
 
     async def close(self) -> None:
@@ -169,6 +170,7 @@ class Gate:
         if task.task_id in self.held or self._asked_before(known):
             interrupts: tuple[Interrupt[Any], ...] = known.interrupts if known else ()
             self.raised_again.update((task.parent_ns, i.id) for i in interrupts)
+            self.held_again.add(task.task_id)
             self.interrupted.add(task.task_id)
             raise GraphInterrupt(interrupts)
         if not task.parent_ns and task.step > self.stop:

@@ -210,7 +210,7 @@ class Tap:
     def _raised_again(self, ns: Namespace, mode: str, payload: Any) -> bool:
         """Whether this tells of an interrupt that a held task raised again."""
         if mode == "tasks":
-            return "result" in payload and payload["id"] in self._gate.held
+            return "result" in payload and payload["id"] in self._gate.held_again
         if mode not in ("updates", "values") or not isinstance(payload, Mapping):
             return False
         interrupts = cast("Sequence[Interrupt[Any]] | None", payload.get(INTERRUPT_KEY))

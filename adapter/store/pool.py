@@ -74,6 +74,22 @@ async def ending_blockers(pool: Pool, conn: Connection) -> AsyncGenerator[None]:
         await asyncio.gather(ending, return_exceptions=True)
 
 
+async def until_back(pool: Pool, seconds: float) -> None:
+    """Waits until PostgreSQL answers and the pool's connections that broke are replaced, or the time is over."""
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                try:
+                    await pool.check()
+                    async with store_errors(), pool.connection(timeout=1) as conn:
+                        await conn.execute(query("ping"))
+                    return
+                except StoreUnavailable:
+                    await asyncio.sleep(0.2)
+    except TimeoutError:
+        pass
+
+
 @asynccontextmanager
 async def store_errors() -> AsyncGenerator[None]:
     """Wraps the driver's errors.

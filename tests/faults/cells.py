@@ -21,9 +21,20 @@ from tests.api.serving import Event, Serving, first_events, in_front_of, parse
 from tests.faults.scenarios import SCENARIOS, Play, Scenario
 from tests.happened import normal, normal_name, normal_state, same_events
 from tests.processes import ROOT, Faulty, Process, faulty
-from tests.proxy import Proxy, proxy
+from tests.proxy import Proxy, proxy, to_postgres
+from tests.servers import Postgres
 
-Act = Literal["kill", "stop"]
+Act = Literal[
+    "kill",
+    "freeze",
+    # The rest happens while the process stands still at the point, so that it meets it right there.
+    "cut postgres",
+    "cut temporal",
+    "hang postgres",
+    "lose temporal",
+    "lose both",
+    "crash postgres",
+]
 # `messages` and `custom` events of an attempt that was lost stay in the log; all other events are stored once.
 MODES = ["values", "updates", "tasks", "checkpoints", "debug"]
 POINTS = tuple(value for name, value in vars(faultpoints).items() if name.isupper() and name[0] != "_")
@@ -75,36 +86,42 @@ class Played:
     hits: list[Mapping[str, int]] = field(default_factory=list[Mapping[str, int]])
 
 
+@dataclass(frozen=True)
+class Links:
+    """A worker's proxies."""
+
+    postgres: Proxy
+    temporal: Proxy
+
+
 class Matrix:
     """Two workers, which are replaced when they are killed, the provider, and the API in front of them.
 
-    Each worker reaches Temporal through a proxy of its own.
+    Each worker reaches the servers through proxies of its own.
     """
 
-    def __init__(self, it: Faulty, api: Serving, folder: Path, seed: str, proxies: AsyncExitStack) -> None:
+    def __init__(
+        self, it: Faulty, api: Serving, folder: Path, seed: str, proxies: AsyncExitStack, postgres: Postgres
+    ) -> None:
         self.it = it
         self.api = api
         self.folder = folder
         self.seed = seed
+        self.postgres = postgres
+        self.links: dict[int, Links] = {}
         self._proxies = proxies
-        self._proxy_of: dict[int, Proxy] = {}
         self._undisturbed: dict[str, Played] = {}
         self._judged: list[tuple[Play, Scenario, Played, str]] = []
 
     async def start_worker(self) -> Process:
         """Starts a worker."""
-        port = int(self.it.workers.environment["TEMPORAL_ADDRESS"].rpartition(":")[2])
-        opened = await self._proxies.enter_async_context(proxy(port))
-        worker = self.it.workers.start(TEMPORAL_ADDRESS=f"127.0.0.1:{opened.port}")
-        self._proxy_of[worker.pid] = opened
+        given = self.it.workers.environment
+        postgres, url = await self._proxies.enter_async_context(to_postgres(given["DATABASE_URL"]))
+        port = int(given["TEMPORAL_ADDRESS"].rpartition(":")[2])
+        temporal = await self._proxies.enter_async_context(proxy(port))
+        worker = self.it.workers.start(DATABASE_URL=url, TEMPORAL_ADDRESS=f"127.0.0.1:{temporal.port}")
+        self.links[worker.pid] = Links(postgres, temporal)
         return worker
-
-    def forget(self, worker: Process) -> None:
-        """Resets a frozen worker's connections to Temporal, as keepalive does in the end.
-
-        Until then it would be given work that it does not do: attempts, which time out, and workflow tasks.
-        """
-        self._proxy_of[worker.pid].cut()
 
     async def judge(self, cell: Cell) -> None:
         """Plays a cell and asserts that it left what the undisturbed playing left."""
@@ -170,7 +187,8 @@ class Matrix:
     def _arm(self, fault: Fault | None) -> None:
         """Arms the fault; without one, all points for a hit that never comes, so that hits are counted."""
         if fault is not None:
-            self.it.faults.arm(fault.cell.point, fault.cell.act, fault.hit)
+            action = "kill" if fault.cell.act == "kill" else "stop"
+            self.it.faults.arm(fault.cell.point, action, fault.hit)
             return
         for point in POINTS:
             self.it.faults.arm(point, "kill", NEVER)
@@ -186,7 +204,7 @@ class Matrix:
         if scenario.meanwhile is not None:
             await scenario.meanwhile(play, clients[0].run)
         if fault is not None:
-            await fault.happens(clients[-1])
+            await fault.happens(play, clients[-1])
         for client in clients:
             played.turns.append(await client.told(self.it))
         await play.closed()
@@ -232,12 +250,13 @@ class Fault:
         self._victim: Process | None = None
         self._said = 0
 
-    async def happens(self, client: Client) -> None:
-        """Waits until a process took it, and replaces one that was killed."""
+    async def happens(self, play: Play, client: Client) -> None:
+        """Waits until a process took it, and does the rest."""
         taking = asyncio.create_task(self._it.faults.taken(self.cell.point))
-        ending = asyncio.create_task(self._it.stack.ended(client.run))
+        ending = asyncio.create_task(self._over(play, client))
         await asyncio.wait({taking, ending}, return_when=asyncio.FIRST_COMPLETED)
         ending.cancel()
+        await asyncio.gather(ending, return_exceptions=True)
         assert taking.done(), f"the turn ended without hit {self.hit} of {self.cell.point}"
         pid = taking.result()
         victim = self._victim = next(p for p in self._it.workers.running if p.pid == pid)
@@ -246,22 +265,68 @@ class Fault:
             await self._matrix.start_worker()
         else:
             await victim.frozen()
-            self._matrix.forget(victim)
             self._said = len(victim.text)
+            await self._disturb(play, victim, self._matrix.links[pid])
+
+    async def _over(self, play: Play, client: Client) -> None:
+        await self._it.stack.ended(client.run)
+        await play.closed()
+
+    async def _disturb(self, play: Play, victim: Process, links: Links) -> None:
+        match self.cell.act:
+            case "freeze":
+                # As keepalive does in the end. Until then it would be given work that it does not do: attempts, which
+                # time out, and workflow tasks.
+                links.temporal.cut()
+                return
+            case "lose both":
+                links.postgres.freeze()
+                await links.temporal.refuse()
+            case "cut postgres":
+                links.postgres.cut()
+            case "crash postgres":
+                await asyncio.to_thread(self._matrix.postgres.crash)
+                await self._it.stack.pool.check()
+            case "cut temporal":
+                links.temporal.cut()
+            case "lose temporal":
+                for each in self._matrix.links.values():
+                    await each.temporal.refuse()
+            case _:
+                links.postgres.freeze()
+        victim.thaw()
+        match self.cell.act:
+            case "hang postgres":
+                await asyncio.sleep(1.5 * self._it.stack.settings.heartbeat_timeout)
+                await links.postgres.heal()
+            case "lose temporal":
+                await play.attempted_again()
+                for each in self._matrix.links.values():
+                    await each.temporal.heal()
+            case _:
+                pass
 
     async def passes(self, play: Play) -> None:
-        """Thaws a frozen process and waits until it has ended its stale attempt."""
-        if self.cell.act == "stop":
-            assert self._victim is not None
+        """Thaws a process, or mends its connections, and waits until it has ended its stale attempt."""
+        assert self._victim is not None
+        if self.cell.act == "freeze":
             self._victim.thaw()
-            found = await self._victim.says(ENDED, after=self._said)
-            print(found.group())
+        elif self.cell.act == "lose both":
+            links = self._matrix.links[self._victim.pid]
+            await links.postgres.heal()
+            await links.temporal.heal()
+        else:
+            return
+        found = await self._victim.says(ENDED, after=self._said)
+        print(found.group())
 
 
 # What a worker says when an attempt is over: it was refused, told to stop, or done and its completion not wanted.
 ENDED = (
-    r"is claimed by \S+, not by this attempt \S+|is not claimed by this attempt|may not claim.*newest claims are"
-    r"|attempt \d+ (done|stopped)|not found on completion|turn \S+ on thread \S+ (began|ended|stopped|failed)"
+    r"PostgreSQL is not reachable|is claimed by \S+, not by this attempt|is not claimed by this attempt"
+    r"|may not claim .* newest claims are|are not handed over yet"
+    r"|attempt \d+ (done|of \S+ stopped)|not found on completion"
+    r"|turn \S+ on thread \S+ (began|ended|stopped|failed)"
 )
 
 
@@ -314,6 +379,8 @@ async def _come_back(play: Play, run: str, every: int) -> list[Event]:
         while True:
             last = seen[-1].id or "" if seen else "-1"
             async with http.stream("GET", path, headers={"Last-Event-ID": last}) as answered:
+                if answered.status_code == 503:
+                    continue  # PostgreSQL is away
                 page = (await first_events(answered.aiter_raw(), every))[:every]
             seen += page
             if len(page) < every:
@@ -337,15 +404,15 @@ def compare(played: Played, expected: Played, scenario: Scenario, where: str) ->
 
 
 @contextlib.asynccontextmanager
-async def matrix(database_url: str, address: str, folder: Path, seed: str) -> AsyncGenerator[Matrix]:
+async def matrix(postgres: Postgres, address: str, folder: Path, seed: str) -> AsyncGenerator[Matrix]:
     """Yields the processes of a matrix, ready."""
     config = ROOT / "tests" / "project" / "langgraph.json"
     async with (
         AsyncExitStack() as proxies,
-        faulty(database_url, address, folder, config=config) as it,
+        faulty(postgres.clone(), address, folder, config=config) as it,
         in_front_of(it.stack) as api,
     ):
-        made = Matrix(it, api, folder, seed, proxies)
+        made = Matrix(it, api, folder, seed, proxies, postgres)
         for worker in [await made.start_worker() for _ in range(2)]:
             await worker.ready()
         yield made

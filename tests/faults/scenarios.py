@@ -36,6 +36,16 @@ class Play:
         entries = self.it.ledger()[what]
         return [e for e in entries if any(str(v).startswith(self.thread) for v in e["parameters"].values())]
 
+    async def attempted_again(self) -> None:
+        """Waits until Temporal has given an attempt of the thread up and schedules the next one."""
+        handle = self.it.stack.client.get_workflow_handle(names.workflow_id(self.thread))
+        async with asyncio.timeout(60):
+            while True:
+                pending = (await handle.describe()).raw_description.pending_activities
+                if any(activity.attempt > 1 for activity in pending):
+                    return
+                await asyncio.sleep(0.05)
+
     async def closed(self) -> None:
         """Waits until the thread's workflow has nothing more to do."""
         handle = self.it.stack.client.get_workflow_handle(names.workflow_id(self.thread))

@@ -37,7 +37,7 @@ ONLY_IN = {
     faultpoints.IN_HAND_OVER: "failed, one queued",
     faultpoints.AFTER_COMPENSATION: "taken back",
 }
-ACTS: tuple[Act, ...] = ("kill", "stop")
+ACTS: tuple[Act, ...] = ("kill", "freeze")
 CELLS = [
     *(
         Cell(point, act, scenario)
@@ -52,8 +52,8 @@ FEW = [
     Cell(faultpoints.IN_CHECKPOINT, "kill", "fan-out"),
     Cell(faultpoints.BEFORE_COMPLETION, "kill", "nested"),
     Cell(faultpoints.AFTER_EFFECT, "kill", "resumed"),
-    Cell(faultpoints.AFTER_EFFECT, "stop", "sequence"),
-    Cell(faultpoints.IN_CHECKPOINT, "stop", "fan-out"),
+    Cell(faultpoints.AFTER_EFFECT, "freeze", "sequence"),
+    Cell(faultpoints.IN_CHECKPOINT, "freeze", "fan-out"),
     Cell(faultpoints.IN_HAND_OVER, "kill", "failed, one queued"),
     Cell(faultpoints.IN_FINISH, "kill", "cancelled"),
 ]
@@ -64,7 +64,7 @@ async def played(
     postgres: Postgres, temporal: str, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Matrix]:
     seed = os.environ.get("SEED", "1")
-    async with matrix(postgres.clone(), temporal, tmp_path_factory.mktemp("matrix"), seed) as it:
+    async with matrix(postgres, temporal, tmp_path_factory.mktemp("matrix"), seed) as it:
         yield it
 
 

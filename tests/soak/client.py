@@ -1,0 +1,131 @@
+"""Owns one conversation's client: it sends turns, and comes back to them whatever breaks."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+import httpx
+
+from tests.api.serving import Event, parse
+
+AMOUNT = 80
+FINAL = frozenset({"success", "error", "interrupted", "timeout"})
+
+
+@dataclass
+class Turn:
+    """A turn as its client knows it.
+
+    Attributes:
+        booking: what it asks for; no other turn asks for the same.
+        key: its Idempotency-Key.
+        run: its run's id, once it was accepted.
+        offsets: the ids of the events it has shown, in order.
+        status: how it ended.
+        breaks: how often its stream broke.
+    """
+
+    booking: str
+    key: str
+    run: str | None = None
+    offsets: list[int] = field(default_factory=list[int])
+    status: str | None = None
+    breaks: int = 0
+
+
+@dataclass
+class Conversation:
+    """A thread and its turns, in the order in which they are sent.
+
+    Attributes:
+        waits: whether each turn is sent when the one before has ended, or when it was accepted.
+    """
+
+    thread: str
+    turns: list[Turn]
+    waits: bool
+
+    async def hold(self, http: httpx.AsyncClient, chosen: random.Random) -> None:
+        """Sends all turns and follows each to its end."""
+        async with asyncio.TaskGroup() as following:
+            for turn in self.turns:
+                accepted = asyncio.Event()
+                task = following.create_task(_to_its_end(http, self.thread, turn, accepted))
+                await (asyncio.wait({task}) if self.waits else accepted.wait())
+                await asyncio.sleep(chosen.uniform(0, 0.2))  # a person who types fast
+
+
+def conversations(threads: int, turns: int) -> list[Conversation]:
+    """Returns conversations that have not begun."""
+    return [
+        Conversation(
+            str(uuid.uuid4()),
+            [Turn(f"c{number}t{turn}", str(uuid.uuid4())) for turn in range(1, turns + 1)],
+            waits=number % 2 == 0,
+        )
+        for number in range(1, threads + 1)
+    ]
+
+
+async def _to_its_end(http: httpx.AsyncClient, thread: str, turn: Turn, accepted: asyncio.Event) -> None:
+    while turn.status not in FINAL:
+        try:
+            if turn.run is None:
+                await _send(http, thread, turn, accepted)
+            else:
+                await _rejoin(http, thread, turn)
+            # A stream may also end because its server stops; only the run's status tells.
+            answered = await http.get(f"/threads/{thread}/runs/{turn.run}")
+            answered.raise_for_status()
+            turn.status = answered.json()["status"]
+        except (httpx.TransportError, httpx.HTTPStatusError, TimeoutError):
+            turn.breaks += 1
+            await asyncio.sleep(0.3)
+
+
+async def _send(http: httpx.AsyncClient, thread: str, turn: Turn, accepted: asyncio.Event) -> None:
+    body = {
+        "assistant_id": "booking",
+        "input": {"messages": [{"role": "user", "content": f"book {turn.booking} for {AMOUNT}"}]},
+        "stream_mode": ["updates", "values"],
+        "if_not_exists": "create",
+    }
+    headers = {"Idempotency-Key": turn.key}
+    async with http.stream("POST", f"/threads/{thread}/runs/stream", json=body, headers=headers) as answered:
+        await _checked(answered)
+        turn.run = answered.headers["content-location"].rpartition("/")[2]
+        accepted.set()
+        await _read(answered, turn)
+
+
+async def _rejoin(http: httpx.AsyncClient, thread: str, turn: Turn) -> None:
+    last = str(turn.offsets[-1]) if turn.offsets else "-1"
+    path = f"/threads/{thread}/runs/{turn.run}/stream"
+    async with http.stream("GET", path, headers={"Last-Event-ID": last}) as answered:
+        await _checked(answered)
+        await _read(answered, turn)
+
+
+async def _checked(answered: httpx.Response) -> None:
+    if answered.status_code < 500:
+        assert answered.status_code == 200, (answered.status_code, await answered.aread())
+    answered.raise_for_status()
+
+
+async def _read(answered: httpx.Response, turn: Turn) -> None:
+    async for event in _events(answered):
+        if event.id is not None:
+            turn.offsets.append(int(event.id))
+
+
+async def _events(answered: httpx.Response) -> AsyncIterator[Event]:
+    """Yields whole events; what a broken connection leaves of one is dropped."""
+    left = b""
+    async for chunk in answered.aiter_raw():
+        whole, end, left = (left + chunk).rpartition(b"\r\n\r\n")
+        for event in parse(whole + end):
+            yield event
