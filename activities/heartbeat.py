@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 
 from temporalio import activity
 
+from activities.watchdog import Watchdog
+
 log = logging.getLogger("turns")
 
 # After a cancel notice the workflow still has to ask the server for the cancellation: beat a few times.
@@ -22,8 +24,13 @@ _BURST_SECONDS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
 
 @dataclass(slots=True)
 class Attempts:
-    """The attempts that run in this process, by turn, so that a notice finds them."""
+    """The attempts that run in this process, by turn, so that a notice finds them.
 
+    Attributes:
+        watchdog: looks whether they can beat.
+    """
+
+    watchdog: Watchdog
     by_turn: dict[str, set[asyncio.Event]] = field(default_factory=dict[str, set[asyncio.Event]])
 
     @property
@@ -54,7 +61,8 @@ async def beating(attempts: Attempts | None = None, turn_id: str = "") -> AsyncG
     attempts.by_turn.setdefault(turn_id, set()).add(noticed)
     beats = asyncio.create_task(_beat(timeout.total_seconds() / 3, noticed))
     try:
-        yield
+        with attempts.watchdog.attempt(timeout.total_seconds()):
+            yield
     except asyncio.CancelledError:
         info = activity.info()
         log.info("%s attempt %d of %s stopped", info.activity_type, info.attempt, info.workflow_id)

@@ -22,13 +22,15 @@ from temporalio.client import (
     ScheduleSpec,
 )
 from temporalio.envconfig import ClientConfig
-from temporalio.worker import Worker
+from temporalio.worker import FixedSizeSlotSupplier, Worker, WorkerTuner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxMatcher, SandboxRestrictions
 
 from activities.heartbeat import Attempts
 from activities.retention import RetentionActivities
+from activities.slots import Slots
 from activities.step import StepActivities
 from activities.turn import TurnActivities
+from activities.watchdog import Watchdog
 from adapter.engine import Engine
 from adapter.errors import ConfigError
 from adapter.graphs import Project
@@ -104,7 +106,8 @@ async def run(
         raise ConfigError("no database: set DATABASE_URL, or run `turns dev`")
     await schema.check(settings.database_url)
     client = client or await connect()
-    attempts = Attempts()
+    watchdog = Watchdog()
+    attempts = Attempts(watchdog)
     # Synchronous nodes run in the loop's threads, and so does the serializing of state: with the default of a few
     # threads, a handful of nodes that sleep would keep every other turn from storing anything.
     threads = NodeThreads(2 * settings.concurrent_effects + 32, thread_name_prefix="node")
@@ -142,7 +145,12 @@ async def run(
                 RetentionActivities(pool, days=settings.event_retention).prune,
             ],
             workflow_runner=workflow_runner(),
-            max_concurrent_activities=settings.concurrent_effects,
+            tuner=WorkerTuner.create_composite(
+                workflow_supplier=Slots(100),
+                activity_supplier=Slots(settings.concurrent_effects),
+                local_activity_supplier=FixedSizeSlotSupplier(1),
+                nexus_supplier=FixedSizeSlotSupplier(1),
+            ),
             graceful_shutdown_timeout=timedelta(seconds=settings.shutdown_grace),
             # How long a run waits for the worker that has it in its cache, before any other may take it on.
             sticky_queue_schedule_to_start_timeout=timedelta(seconds=1),
@@ -151,14 +159,15 @@ async def run(
         listener = asyncio.create_task(_listen_for_cancels(settings.database_url, attempts))
         try:
             await ensure_schedules(client, settings.task_queue)
-            async with worker:
-                log.info("worker ready: graphs %s", ", ".join(project.graph_ids))
-                await stop.wait()
-                log.info(
-                    "stopping: %d attempts under way; what has not ended in %.0f s is handed back",
-                    attempts.count,
-                    settings.shutdown_grace,
-                )
+            with watchdog.running():
+                async with worker:
+                    log.info("worker ready: graphs %s", ", ".join(project.graph_ids))
+                    await stop.wait()
+                    log.info(
+                        "stopping: %d attempts under way; what has not ended in %.0f s is handed back",
+                        attempts.count,
+                        settings.shutdown_grace,
+                    )
         finally:
             listener.cancel()
         return not left
