@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from temporalio import activity
@@ -30,7 +30,7 @@ class Attempts:
         watchdog: looks whether they can beat.
     """
 
-    watchdog: Watchdog
+    watchdog: Watchdog | None = None
     by_turn: dict[str, set[asyncio.Event]] = field(default_factory=dict[str, set[asyncio.Event]])
 
     @property
@@ -61,7 +61,7 @@ async def beating(attempts: Attempts | None = None, turn_id: str = "") -> AsyncG
     attempts.by_turn.setdefault(turn_id, set()).add(noticed)
     beats = asyncio.create_task(_beat(timeout.total_seconds() / 3, noticed))
     try:
-        with attempts.watchdog.attempt(timeout.total_seconds()):
+        with attempts.watchdog.attempt(timeout.total_seconds()) if attempts.watchdog else nullcontext():
             yield
     except asyncio.CancelledError:
         info = activity.info()
