@@ -13,7 +13,7 @@ import sysconfig
 import tempfile
 import uuid
 from collections.abc import Generator
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -23,6 +23,7 @@ from psycopg import sql
 from temporalio.client import Client
 
 from adapter.store import schema
+from deploy.temporal import SPEED
 
 
 def free_port() -> int:
@@ -31,17 +32,20 @@ def free_port() -> int:
         return int(s.getsockname()[1])
 
 
-@dataclass(frozen=True)
 class Postgres:
-    """A server with a migrated template database; tests clone it, which takes some ten milliseconds."""
+    """A server with a migrated template database; tests clone it, and find a clone ready: it is made in advance."""
 
-    uri: str
-    template: str
-    data: Path
+    def __init__(self, uri: str, template: str, data: Path) -> None:
+        self.uri = uri
+        self._template = template
+        self._data = data
+        self._maker = ThreadPoolExecutor(1, thread_name_prefix="clones")
+        self._next = self._maker.submit(self._make)
 
     def crash(self) -> None:
         """Ends the server without a checkpoint and starts it again, which recovers what was committed."""
-        server = PostgresServer(self.data, cleanup_mode=None)
+        self._next.result()
+        server = PostgresServer(self._data, cleanup_mode=None)
         server.start()  # finds the running one
         process = psutil.Process(int(server.get_pid() or 0))
         process.send_signal(signal.SIGQUIT)
@@ -49,14 +53,23 @@ class Postgres:
         server.start()
 
     def clone(self) -> str:
+        """Returns the URL of a fresh database."""
+        name, self._next = self._next.result(), self._maker.submit(self._make)
+        return self.uri.replace("/postgres?", f"/{name}?")
+
+    def _make(self) -> str:
         name = f"t_{uuid.uuid4().hex[:12]}"
         with psycopg.connect(self.uri, autocommit=True) as conn:
             conn.execute(
                 sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
-                    sql.Identifier(name), sql.Identifier(self.template)
+                    sql.Identifier(name), sql.Identifier(self._template)
                 )
             )
-        return self.uri.replace("/postgres?", f"/{name}?")
+        return name
+
+    def close(self) -> None:
+        """Makes no more."""
+        self._maker.shutdown(cancel_futures=True)
 
 
 @contextlib.contextmanager
@@ -80,7 +93,11 @@ def postgres(*, crashes: bool = False) -> Generator[Postgres]:
         server.start()
         uri = server.get_uri()
         asyncio.run(schema.migrate(uri.replace("/postgres?", "/template_turns?")))
-        yield Postgres(uri, "template_turns", folder / "data")
+        made = Postgres(uri, "template_turns", folder / "data")
+        try:
+            yield made
+        finally:
+            made.close()
     finally:
         server = PostgresServer(folder / "data", cleanup_mode=None)
         server.start()
@@ -101,10 +118,7 @@ def temporal(*config: str, ui_port: int | None = None) -> Generator[str]:
         [
             temporal_binary(), "server", "start-dev", *ui, "--ip", "127.0.0.1",
             "--port", str(port), "--log-level", "error",
-            "--dynamic-config-value", "history.transferProcessorMaxPollRPS=2000",
-            "--dynamic-config-value", "history.timerProcessorMaxPollRPS=2000",
-            "--dynamic-config-value", 'history.workflowIdReuseMinimalInterval="1ms"',
-            *(part for setting in config for part in ("--dynamic-config-value", setting)),
+            *(part for setting in (*SPEED, *config) for part in ("--dynamic-config-value", setting)),
         ],
         stdout=sys.stderr,
     )  # fmt: skip
@@ -112,7 +126,7 @@ def temporal(*config: str, ui_port: int | None = None) -> Generator[str]:
         asyncio.run(_reachable(f"127.0.0.1:{port}"))
         yield f"127.0.0.1:{port}"
     finally:
-        process.terminate()
+        process.kill()  # it forgets everything either way
         process.wait(20)
 
 

@@ -76,6 +76,10 @@ class Held:
 
     def __init__(self, *, slow_to_stop: float = 0) -> None:
         self.slow_to_stop = slow_to_stop
+        self.reset()
+
+    def reset(self) -> None:
+        """Makes it as new; nothing may run of it."""
         self.go = asyncio.Event()
         self.started = asyncio.Event()
         self.stopped = asyncio.Event()

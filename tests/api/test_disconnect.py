@@ -11,6 +11,9 @@ import pytest
 from tests.api.graphs import Held
 from tests.api.serving import Serving, serving
 
+HELD = Held()
+GRAPHS = {"graph": HELD.graph()}
+
 
 async def _leave_stream(api: Serving, held: Held, thread: str, on_disconnect: str | None) -> str:
     body: dict[str, Any] = {"assistant_id": "graph", "input": {"trail": []}, "on_disconnect": on_disconnect}
@@ -20,13 +23,11 @@ async def _leave_stream(api: Serving, held: Held, thread: str, on_disconnect: st
 
 
 @pytest.mark.parametrize("said", ["continue", None])
-async def test_turn_goes_on(database_url: str, temporal: str, said: str | None) -> None:
-    held = Held()
-    async with serving(database_url, temporal, {"graph": held.graph()}) as api:
-        run = await _leave_stream(api, held, await api.thread(), said)
-        await asyncio.sleep(0.3)
-        held.go.set()
-        assert (await api.stack.ended(run))["status"] == "success"
+async def test_turn_goes_on(api: Serving, held: Held, said: str | None) -> None:
+    run = await _leave_stream(api, held, await api.thread(), said)
+    await asyncio.sleep(0.3)
+    held.go.set()
+    assert (await api.stack.ended(run))["status"] == "success"
 
 
 @pytest.mark.parametrize(("said", "setting"), [("cancel", "continue"), (None, "cancel")])
@@ -38,30 +39,26 @@ async def test_turn_is_cancelled(database_url: str, temporal: str, said: str | N
         assert held.stopped.is_set()
 
 
-async def test_leaving_a_wait_cancels(database_url: str, temporal: str) -> None:
-    held = Held()
-    async with serving(database_url, temporal, {"graph": held.graph()}) as api:
-        thread = await api.thread()
-        waiting = asyncio.create_task(api.wait(thread, input={"trail": []}, on_disconnect="cancel"))
-        await held.started.wait()
-        run = (await api.http.get(f"/threads/{thread}/runs")).json()[0]["run_id"]
-        waiting.cancel()
-        assert (await api.stack.ended(run, seconds=5))["status"] == "interrupted"
+async def test_leaving_a_wait_cancels(api: Serving, held: Held) -> None:
+    thread = await api.thread()
+    waiting = asyncio.create_task(api.wait(thread, input={"trail": []}, on_disconnect="cancel"))
+    await held.started.wait()
+    run = (await api.http.get(f"/threads/{thread}/runs")).json()[0]["run_id"]
+    waiting.cancel()
+    assert (await api.stack.ended(run, seconds=5))["status"] == "interrupted"
 
 
 @pytest.mark.parametrize("how", ["stream", "join"])
-async def test_leaving_a_join_cancels_when_asked(database_url: str, temporal: str, how: str) -> None:
-    held = Held()
-    async with serving(database_url, temporal, {"graph": held.graph()}) as api:
-        thread = await api.thread()
-        run = await api.run(thread, input={"trail": []})
-        await held.started.wait()
-        url = f"/threads/{thread}/runs/{run}/{how}"
-        async with httpx.AsyncClient(base_url=api.url) as client:
-            async with client.stream("GET", url):
-                pass
-            await asyncio.sleep(0.2)
-            assert await api.status(thread, run) == "running"
-            async with client.stream("GET", url, params={"cancel_on_disconnect": "1"}):
-                pass
-        assert (await api.stack.ended(run, seconds=5))["status"] == "interrupted"
+async def test_leaving_a_join_cancels_when_asked(api: Serving, held: Held, how: str) -> None:
+    thread = await api.thread()
+    run = await api.run(thread, input={"trail": []})
+    await held.started.wait()
+    url = f"/threads/{thread}/runs/{run}/{how}"
+    async with httpx.AsyncClient(base_url=api.url) as client:
+        async with client.stream("GET", url):
+            pass
+        await asyncio.sleep(0.2)
+        assert await api.status(thread, run) == "running"
+        async with client.stream("GET", url, params={"cancel_on_disconnect": "1"}):
+            pass
+    assert (await api.stack.ended(run, seconds=5))["status"] == "interrupted"

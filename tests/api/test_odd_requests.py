@@ -7,6 +7,8 @@ from typing import Any
 from tests.api.graphs import steps
 from tests.api.serving import Serving, serving
 
+GRAPHS = {"graph": steps("a")}
+
 BODY = b'{"assistant_id":"graph","input":{"trail":["%s"]}}'
 
 
@@ -54,62 +56,60 @@ async def test_bodies(database_url: str, temporal: str) -> None:
         assert await api.wait(thread, input={"answer": deep})
 
 
-async def test_bodies_of_other_routes(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, {"graph": steps("a")}) as api:
-        thread = await api.thread()
-        await api.wait(thread, input={"trail": ["x"]})
-        routes = [
-            "/threads",
-            "/threads/search",
-            "/threads/count",
-            f"/threads/{thread}/state",
-            f"/threads/{thread}/state/checkpoint",
-            f"/threads/{thread}/history",
-            "/assistants/search",
-            "/assistants/count",
-            "/runs",
-        ]
-        for route in routes:
-            assert await _post(api, route, b"") == (422, {"detail": "Invalid JSON in request body"})
-            for content in (
-                b'{"metadata":{"a":"\\u0000"}}',
-                b'{"checkpoint_id":"\\u0000","as_node":"\\u0000"}',
-            ):
-                status, _ = await _post(api, route, content)
-                assert status == 422 or route.startswith("/assistants"), (route, content)
-
-
-async def test_paths(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, {"graph": steps("a")}) as api:
-        thread = await api.thread()
-        await api.wait(thread, input={"trail": ["x"]})
-        for path, status, detail in (
-            ("/nope", 404, "Not Found"),
-            ("/threads/not-a-uuid", 422, "Invalid thread ID: must be a UUID"),
-            ("/threads/abc/runs", 422, "Invalid thread ID: must be a UUID"),
-            (f"/threads/{thread}/runs/xyz", 422, "Invalid run ID: must be a UUID"),
-            (f"/threads/{thread}/runs/xyz/stream", 422, "Invalid run ID: must be a UUID"),
-            (
-                f"/threads/{thread}/state/a%00b",
-                422,
-                "The request holds a NUL character, which cannot be stored",
-            ),
-            (
-                f"/threads/{thread}/runs?status=%00",
-                422,
-                "The request holds a NUL character, which cannot be stored",
-            ),
-            (f"/threads/{thread}/runs?limit=x", 422, None),
-            (f"/threads/{thread}/state?subgraphs=x", 422, None),
+async def test_bodies_of_other_routes(api: Serving) -> None:
+    thread = await api.thread()
+    await api.wait(thread, input={"trail": ["x"]})
+    routes = [
+        "/threads",
+        "/threads/search",
+        "/threads/count",
+        f"/threads/{thread}/state",
+        f"/threads/{thread}/state/checkpoint",
+        f"/threads/{thread}/history",
+        "/assistants/search",
+        "/assistants/count",
+        "/runs",
+    ]
+    for route in routes:
+        assert await _post(api, route, b"") == (422, {"detail": "Invalid JSON in request body"})
+        for content in (
+            b'{"metadata":{"a":"\\u0000"}}',
+            b'{"checkpoint_id":"\\u0000","as_node":"\\u0000"}',
         ):
-            answered = await api.http.get(path)
-            assert answered.status_code == status, path
-            assert isinstance(answered.json()["detail"], str)
-            assert detail is None or answered.json() == {"detail": detail}
-        for path in (f"/threads/{thread}/state/%FF%FE", f"/threads/{thread}/history?before=%FF%27"):
-            assert (await api.http.get(path)).status_code == 200
-        wrong = await api.http.put("/threads")
-        assert (wrong.status_code, wrong.json()) == (405, {"detail": "Method Not Allowed"})
-        assert wrong.headers["allow"] == "POST"
-        slash = await api.http.post("/threads/", json={})
-        assert (slash.status_code, slash.headers["location"]) == (307, f"{api.url}/threads")
+            status, _ = await _post(api, route, content)
+            assert status == 422 or route.startswith("/assistants"), (route, content)
+
+
+async def test_paths(api: Serving) -> None:
+    thread = await api.thread()
+    await api.wait(thread, input={"trail": ["x"]})
+    for path, status, detail in (
+        ("/nope", 404, "Not Found"),
+        ("/threads/not-a-uuid", 422, "Invalid thread ID: must be a UUID"),
+        ("/threads/abc/runs", 422, "Invalid thread ID: must be a UUID"),
+        (f"/threads/{thread}/runs/xyz", 422, "Invalid run ID: must be a UUID"),
+        (f"/threads/{thread}/runs/xyz/stream", 422, "Invalid run ID: must be a UUID"),
+        (
+            f"/threads/{thread}/state/a%00b",
+            422,
+            "The request holds a NUL character, which cannot be stored",
+        ),
+        (
+            f"/threads/{thread}/runs?status=%00",
+            422,
+            "The request holds a NUL character, which cannot be stored",
+        ),
+        (f"/threads/{thread}/runs?limit=x", 422, None),
+        (f"/threads/{thread}/state?subgraphs=x", 422, None),
+    ):
+        answered = await api.http.get(path)
+        assert answered.status_code == status, path
+        assert isinstance(answered.json()["detail"], str)
+        assert detail is None or answered.json() == {"detail": detail}
+    for path in (f"/threads/{thread}/state/%FF%FE", f"/threads/{thread}/history?before=%FF%27"):
+        assert (await api.http.get(path)).status_code == 200
+    wrong = await api.http.put("/threads")
+    assert (wrong.status_code, wrong.json()) == (405, {"detail": "Method Not Allowed"})
+    assert wrong.headers["allow"] == "POST"
+    slash = await api.http.post("/threads/", json={})
+    assert (slash.status_code, slash.headers["location"]) == (307, f"{api.url}/threads")

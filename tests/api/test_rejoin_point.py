@@ -7,6 +7,8 @@ from typing import Any
 from tests.api.graphs import Ticking, steps
 from tests.api.serving import Serving, first_events, fresh, parse, serving
 
+GRAPHS = {"graph": steps("plan")}
+
 
 async def _names(
     api: Serving, url: str, last: str | None = None, **params: Any
@@ -17,34 +19,30 @@ async def _names(
     return [(e.name, e.id) for e in parse(answered.content)]
 
 
-async def test_finished_run(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, {"graph": steps("plan")}) as api:
-        thread = await api.thread()
-        await api.stream(thread, input={"trail": []}, stream_mode=["values", "updates", "messages-tuple"])
-        run = (await api.http.get(f"/threads/{thread}/runs")).json()[0]["run_id"]
-        url = f"/threads/{thread}/runs/{run}/stream"
-        everything = [("metadata", "1"), ("values", "2"), ("updates", "3"), ("values", "4")]
-        assert await _names(api, url, "-1") == everything
-        assert await _names(api, url, "0") == everything
-        assert await _names(api, url, "2") == everything[2:]
-        assert await _names(api, url, "4") == []
-        assert await _names(api, url) == []
-        for garbage in ("garbage", "1795985015890-0", "\xb3", "-2", "9" * 40):
-            assert await _names(api, url, garbage) == []
-        assert await _names(api, url, "-1", stream_mode="updates") == [("updates", "3")]
-        both = [("values", "2"), ("updates", "3"), ("values", "4")]
-        assert await _names(api, url, "-1", stream_mode=["updates", "values"]) == both
+async def test_finished_run(api: Serving) -> None:
+    thread = await api.thread()
+    await api.stream(thread, input={"trail": []}, stream_mode=["values", "updates", "messages-tuple"])
+    run = (await api.http.get(f"/threads/{thread}/runs")).json()[0]["run_id"]
+    url = f"/threads/{thread}/runs/{run}/stream"
+    everything = [("metadata", "1"), ("values", "2"), ("updates", "3"), ("values", "4")]
+    assert await _names(api, url, "-1") == everything
+    assert await _names(api, url, "0") == everything
+    assert await _names(api, url, "2") == everything[2:]
+    assert await _names(api, url, "4") == []
+    assert await _names(api, url) == []
+    for garbage in ("garbage", "1795985015890-0", "\xb3", "-2", "9" * 40):
+        assert await _names(api, url, garbage) == []
+    assert await _names(api, url, "-1", stream_mode="updates") == [("updates", "3")]
+    both = [("values", "2"), ("updates", "3"), ("values", "4")]
+    assert await _names(api, url, "-1", stream_mode=["updates", "values"]) == both
 
 
-async def test_unknown_run(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, {"graph": steps("plan")}) as api:
-        for thread in (await api.thread(), fresh()):
-            answered = await api.http.get(f"/threads/{thread}/runs/{fresh()}/stream")
-            assert answered.status_code == 200
-            expected = (
-                'event: error\r\ndata: {"error":"HTTPException","message":"404: Run not found"}\r\n\r\n'
-            )
-            assert answered.content == expected.encode()
+async def test_unknown_run(api: Serving) -> None:
+    for thread in (await api.thread(), fresh()):
+        answered = await api.http.get(f"/threads/{thread}/runs/{fresh()}/stream")
+        assert answered.status_code == 200
+        expected = 'event: error\r\ndata: {"error":"HTTPException","message":"404: Run not found"}\r\n\r\n'
+        assert answered.content == expected.encode()
 
 
 async def test_running_run_from_now_on(database_url: str, temporal: str) -> None:

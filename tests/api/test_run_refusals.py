@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from tests.api.graphs import steps
-from tests.api.serving import fresh, serving
+from tests.api.serving import Serving, fresh
+
+GRAPHS = {"graph": steps("a"), "other": steps("b")}
 
 ASSISTANT = {"assistant_id": "graph"}
 UNKNOWN = (
@@ -42,37 +44,34 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
 
 
 @pytest.mark.parametrize("route", ["runs", "runs/stream", "runs/wait"])
-async def test_refused(database_url: str, temporal: str, route: str) -> None:
-    async with serving(database_url, temporal, {"graph": steps("a"), "other": steps("b")}) as api:
-        thread = await api.thread()
-        for body, status, says in REFUSED:
-            answered = await api.http.post(f"/threads/{thread}/{route}", json=body)
-            assert (answered.status_code, says in answered.json()["detail"]) == (status, True), answered.text
-            assert answered.headers["content-type"] == "application/json"
-        missing = await api.http.post(f"/threads/{fresh()}/{route}", json=ASSISTANT)
-        assert (missing.status_code, missing.json()) == (404, {"detail": "Thread or assistant not found."})
-        assert (await api.http.get(f"/threads/{thread}/runs")).json() == []
-        assert (await api.http.get(f"/threads/{thread}")).json()["status"] == "idle"
+async def test_refused(api: Serving, route: str) -> None:
+    thread = await api.thread()
+    for body, status, says in REFUSED:
+        answered = await api.http.post(f"/threads/{thread}/{route}", json=body)
+        assert (answered.status_code, says in answered.json()["detail"]) == (status, True), answered.text
+        assert answered.headers["content-type"] == "application/json"
+    missing = await api.http.post(f"/threads/{fresh()}/{route}", json=ASSISTANT)
+    assert (missing.status_code, missing.json()) == (404, {"detail": "Thread or assistant not found."})
+    assert (await api.http.get(f"/threads/{thread}/runs")).json() == []
+    assert (await api.http.get(f"/threads/{thread}")).json()["status"] == "idle"
 
 
-async def test_nulls_are_absent(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, {"graph": steps("a")}) as api:
-        names = (
-            "config metadata checkpoint checkpoint_id webhook interrupt_before interrupt_after context command "
-            "multitask_strategy stream_mode stream_subgraphs stream_resumable if_not_exists after_seconds "
-            "feedback_keys durability on_disconnect on_completion langsmith_tracer strict_resume"
-        )
-        body: dict[str, Any] = {**dict.fromkeys(names.split()), "zzz": 1}
-        assert await api.wait(await api.thread(), input={"trail": ["x"]}, **body) == {"trail": ["x", "a"]}
+async def test_nulls_are_absent(api: Serving) -> None:
+    names = (
+        "config metadata checkpoint checkpoint_id webhook interrupt_before interrupt_after context command "
+        "multitask_strategy stream_mode stream_subgraphs stream_resumable if_not_exists after_seconds "
+        "feedback_keys durability on_disconnect on_completion langsmith_tracer strict_resume"
+    )
+    body: dict[str, Any] = {**dict.fromkeys(names.split()), "zzz": 1}
+    assert await api.wait(await api.thread(), input={"trail": ["x"]}, **body) == {"trail": ["x", "a"]}
 
 
-async def test_bad_input_is_the_graphs_to_refuse(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, {"graph": steps("a")}) as api:
-        for given in ("just text", [1], 7):
-            events = await api.stream(await api.thread(), input=given)
-            assert [e.name for e in events] == ["metadata", "error"], given
-        events = await api.stream(await api.thread())
-        assert events[-1].data == {
-            "error": "EmptyInputError",
-            "message": "Received no input for __start__",
-        }
+async def test_bad_input_is_the_graphs_to_refuse(api: Serving) -> None:
+    for given in ("just text", [1], 7):
+        events = await api.stream(await api.thread(), input=given)
+        assert [e.name for e in events] == ["metadata", "error"], given
+    events = await api.stream(await api.thread())
+    assert events[-1].data == {
+        "error": "EmptyInputError",
+        "message": "Received no input for __start__",
+    }

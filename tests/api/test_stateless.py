@@ -6,35 +6,35 @@ from typing import Any
 
 from api import temporary
 from tests.api.graphs import asking, steps
-from tests.api.serving import parse, serving
+from tests.api.serving import Serving, parse, serving
+
+GRAPHS = {"graph": steps("plan")}
 
 BODY: dict[str, Any] = {"assistant_id": "graph", "input": {"trail": ["x"]}}
 
 
-async def test_stream_and_rejoin(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, {"graph": steps("plan")}) as api:
-        answered = await api.http.post("/runs/stream", json={**BODY, "stream_mode": ["updates"]})
-        events = parse(answered.content)
-        place = f"/runs/{events[0].data['run_id']}"
-        assert answered.headers["content-location"] == place
-        assert answered.headers["location"] == f"{place}/stream"
-        assert [e.name for e in events] == ["metadata", "updates"]
-        again = await api.http.get(f"{place}/stream", headers={"Last-Event-ID": "1"})
-        assert parse(again.content) == events[1:]
-        assert (await api.http.get(f"/runs/{await api.thread()}/stream")).status_code == 404
+async def test_stream_and_rejoin(api: Serving) -> None:
+    answered = await api.http.post("/runs/stream", json={**BODY, "stream_mode": ["updates"]})
+    events = parse(answered.content)
+    place = f"/runs/{events[0].data['run_id']}"
+    assert answered.headers["content-location"] == place
+    assert answered.headers["location"] == f"{place}/stream"
+    assert [e.name for e in events] == ["metadata", "updates"]
+    again = await api.http.get(f"{place}/stream", headers={"Last-Event-ID": "1"})
+    assert parse(again.content) == events[1:]
+    assert (await api.http.get(f"/runs/{await api.thread()}/stream")).status_code == 404
 
 
-async def test_wait_and_create(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, {"graph": steps("plan")}) as api:
-        waited = await api.http.post("/runs/wait", json=BODY)
-        assert waited.json() == {"trail": ["x", "plan"]}
-        assert (await api.http.get(waited.headers["location"])).json() == waited.json()
-        created = await api.http.post("/runs", json=BODY)
-        run = created.json()
-        assert created.headers["content-location"] == f"/runs/{run['run_id']}"
-        assert (run["kwargs"]["temporary"], run["metadata"]["graph_id"]) == (True, "graph")
-        await api.stack.ended(run["run_id"])
-        assert await api.sdk.runs.wait(None, "graph", input={"trail": ["y"]}) == {"trail": ["y", "plan"]}
+async def test_wait_and_create(api: Serving) -> None:
+    waited = await api.http.post("/runs/wait", json=BODY)
+    assert waited.json() == {"trail": ["x", "plan"]}
+    assert (await api.http.get(waited.headers["location"])).json() == waited.json()
+    created = await api.http.post("/runs", json=BODY)
+    run = created.json()
+    assert created.headers["content-location"] == f"/runs/{run['run_id']}"
+    assert (run["kwargs"]["temporary"], run["metadata"]["graph_id"]) == (True, "graph")
+    await api.stack.ended(run["run_id"])
+    assert await api.sdk.runs.wait(None, "graph", input={"trail": ["y"]}) == {"trail": ["y", "plan"]}
 
 
 async def test_thread_goes(database_url: str, temporal: str) -> None:
@@ -52,12 +52,11 @@ async def test_thread_goes(database_url: str, temporal: str) -> None:
         assert (await api.http.get(kept)).status_code == 200
 
 
-async def test_same_key_is_the_same_run(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, {"graph": steps("plan")}) as api:
-        key = {"Idempotency-Key": "k"}
-        places = {
-            (await api.http.post("/runs/wait", json=BODY, headers=key)).headers["location"] for _ in range(2)
-        }
-        assert len(places) == 1
-        other = await api.http.post("/runs/wait", json={**BODY, "input": {}}, headers=key)
-        assert other.status_code == 409
+async def test_same_key_is_the_same_run(api: Serving) -> None:
+    key = {"Idempotency-Key": "k"}
+    places = {
+        (await api.http.post("/runs/wait", json=BODY, headers=key)).headers["location"] for _ in range(2)
+    }
+    assert len(places) == 1
+    other = await api.http.post("/runs/wait", json={**BODY, "input": {}}, headers=key)
+    assert other.status_code == 409

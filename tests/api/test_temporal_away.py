@@ -16,7 +16,7 @@ async def test_accepts_and_says_so(database_url: str, temporal: str) -> None:
         nobody = await Client.connect(f"127.0.0.1:{free_port()}", lazy=True)
         app = build_app(api.stack.settings, api.stack.project, client=nobody)
         async with uvicorn_serving(app, free_port()) as url, httpx.AsyncClient(base_url=url) as http:
-            away = Serving(api.stack, app, url, http, api.sdk)
+            away = Serving(api.stack, app, url, http)
             thread = await away.thread()
             run = await away.run(thread, input={"trail": ["x"]})
             assert await away.status(thread, run) == "pending"

@@ -5,70 +5,66 @@ from __future__ import annotations
 import asyncio
 
 from tests.api.graphs import Held, failing, steps
-from tests.api.serving import serving
+from tests.api.serving import Serving
+
+HELD = Held()
+GRAPHS = {"graph": steps("plan"), "failing": failing(), "held": HELD.graph()}
 
 
-async def test_headers_and_values(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, {"graph": steps("plan")}) as api:
-        thread = await api.thread()
-        body = {"assistant_id": "graph", "input": {"trail": ["x"]}}
-        answered = await api.http.post(f"/threads/{thread}/runs/wait", json=body)
-        run = (await api.http.get(f"/threads/{thread}/runs")).json()[0]["run_id"]
-        place = f"/threads/{thread}/runs/{run}"
-        assert answered.headers["content-type"] == "application/json"
-        assert answered.headers["location"] == f"{place}/join"
-        assert answered.headers["content-location"] == place
-        assert answered.json() == {"trail": ["x", "plan"]}
-        joined = await api.http.get(f"{place}/join")
-        assert joined.json() == answered.json()
-        assert joined.headers["location"] == f"{place}/join"
+async def test_headers_and_values(api: Serving) -> None:
+    thread = await api.thread()
+    body = {"assistant_id": "graph", "input": {"trail": ["x"]}}
+    answered = await api.http.post(f"/threads/{thread}/runs/wait", json=body)
+    run = (await api.http.get(f"/threads/{thread}/runs")).json()[0]["run_id"]
+    place = f"/threads/{thread}/runs/{run}"
+    assert answered.headers["content-type"] == "application/json"
+    assert answered.headers["location"] == f"{place}/join"
+    assert answered.headers["content-location"] == place
+    assert answered.json() == {"trail": ["x", "plan"]}
+    joined = await api.http.get(f"{place}/join")
+    assert joined.json() == answered.json()
+    assert joined.headers["location"] == f"{place}/join"
 
 
-async def test_each_run_has_its_own_values(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, {"graph": steps("plan")}) as api:
-        thread = await api.thread()
-        runs = [await api.run(thread, input={"trail": [word]}) for word in ("x", "y")]
-        await api.stack.ended(runs[1])
-        joined = [(await api.http.get(f"/threads/{thread}/runs/{run}/join")).json() for run in runs]
-        assert joined == [{"trail": ["x", "plan"]}, {"trail": ["x", "plan", "y", "plan"]}]
+async def test_each_run_has_its_own_values(api: Serving) -> None:
+    thread = await api.thread()
+    runs = [await api.run(thread, input={"trail": [word]}) for word in ("x", "y")]
+    await api.stack.ended(runs[1])
+    joined = [(await api.http.get(f"/threads/{thread}/runs/{run}/join")).json() for run in runs]
+    assert joined == [{"trail": ["x", "plan"]}, {"trail": ["x", "plan", "y", "plan"]}]
 
 
-async def test_error(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, {"graph": failing()}) as api:
-        thread = await api.thread()
-        error = {"error": "ValueError", "message": "boom in plan"}
-        assert await api.wait(thread, input={"trail": []}) == {"__error__": error}
-        run = (await api.http.get(f"/threads/{thread}/runs")).json()[0]
-        assert run["status"] == "error"
-        joined = await api.http.get(f"/threads/{thread}/runs/{run['run_id']}/join")
-        assert joined.json() == {"__error__": error}
-        shown = (await api.http.get(f"/threads/{thread}")).json()
-        assert (shown["status"], shown["error"]) == ("error", error)
-        state = (await api.http.get(f"/threads/{thread}/state")).json()
-        assert state["next"] == ["plan"]
-        assert state["tasks"][0]["error"] == "ValueError('boom in plan')"
+async def test_error(api: Serving) -> None:
+    thread = await api.thread()
+    error = {"error": "ValueError", "message": "boom in plan"}
+    assert await api.wait(thread, "failing", input={"trail": []}) == {"__error__": error}
+    run = (await api.http.get(f"/threads/{thread}/runs")).json()[0]
+    assert run["status"] == "error"
+    joined = await api.http.get(f"/threads/{thread}/runs/{run['run_id']}/join")
+    assert joined.json() == {"__error__": error}
+    shown = (await api.http.get(f"/threads/{thread}")).json()
+    assert (shown["status"], shown["error"]) == ("error", error)
+    state = (await api.http.get(f"/threads/{thread}/state")).json()
+    assert state["next"] == ["plan"]
+    assert state["tasks"][0]["error"] == "ValueError('boom in plan')"
 
 
-async def test_error_ends_a_stream(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, {"graph": failing()}) as api:
-        events = await api.stream(await api.thread(), input={"trail": []}, stream_mode="updates")
-        assert [e.name for e in events] == ["metadata", "error"]
-        assert events[-1].data == {"error": "ValueError", "message": "boom in plan"}
+async def test_error_ends_a_stream(api: Serving) -> None:
+    events = await api.stream(await api.thread(), "failing", input={"trail": []}, stream_mode="updates")
+    assert [e.name for e in events] == ["metadata", "error"]
+    assert events[-1].data == {"error": "ValueError", "message": "boom in plan"}
 
 
-async def test_cancelled(database_url: str, temporal: str) -> None:
-    held = Held()
-    async with serving(database_url, temporal, {"graph": held.graph()}) as api:
-        thread = await api.thread()
-        waiting = asyncio.create_task(api.wait(thread, input={"trail": []}))
-        await held.started.wait()
-        run = (await api.http.get(f"/threads/{thread}/runs")).json()[0]["run_id"]
-        await api.http.post(f"/threads/{thread}/runs/{run}/cancel")
-        assert await waiting == {}
+async def test_cancelled(api: Serving, held: Held) -> None:
+    thread = await api.thread()
+    waiting = asyncio.create_task(api.wait(thread, "held", input={"trail": []}))
+    await held.started.wait()
+    run = (await api.http.get(f"/threads/{thread}/runs")).json()[0]["run_id"]
+    await api.http.post(f"/threads/{thread}/runs/{run}/cancel")
+    assert await waiting == {}
 
 
-async def test_unknown_run(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, {"graph": steps("plan")}) as api:
-        thread = await api.thread()
-        answered = await api.http.get(f"/threads/{thread}/runs/{thread}/join")
-        assert (answered.status_code, answered.json()) == (404, {"detail": "Run not found"})
+async def test_unknown_run(api: Serving) -> None:
+    thread = await api.thread()
+    answered = await api.http.get(f"/threads/{thread}/runs/{thread}/join")
+    assert (answered.status_code, answered.json()) == (404, {"detail": "Run not found"})
