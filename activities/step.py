@@ -79,7 +79,7 @@ class StepActivities:
                 outcome = await to_its_end(self._patiently(self._enter(step, first)), self._left)
         except NotFound:
             if first:
-                return Stepped(finished=True)  # it was deleted, or taken back, while it waited
+                return Stepped(finished=True, gone=True)  # it was deleted, or taken back, while it waited
             raise translate(NotFound(f"turn {step.turn_id} was deleted while it ran")) from None
         except HandedBack as exc:
             log.warning(
@@ -170,4 +170,5 @@ def _stepped(outcome: Outcome) -> Stepped:
         outcome.finished,
         checkpoint=outcome.checkpoint,
         moved_on=outcome.moved_on,
+        taken_back=outcome.taken_back,
     )

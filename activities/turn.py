@@ -35,6 +35,7 @@ class TurnActivities:
         task_queue: of turns.
         defaults: for turns that are submitted here.
         compensation_attempts: see Settings.
+        compensation_timeout: see Settings.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class TurnActivities:
         task_queue: str,
         defaults: Defaults,
         compensation_attempts: int,
+        compensation_timeout: float,
     ) -> None:
         self._pool = pool
         self._client = client
@@ -53,6 +55,7 @@ class TurnActivities:
         self._task_queue = task_queue
         self._defaults = defaults
         self._compensation_attempts = compensation_attempts
+        self._compensation_timeout = compensation_timeout
 
     @activity.defn(name=names.FINISH)
     async def finish(self, request: Finish) -> None:
@@ -92,6 +95,7 @@ class TurnActivities:
                     request.turn_id,
                     continued=request.continued,
                     attempts=self._compensation_attempts,
+                    seconds=self._compensation_timeout,
                 )
         except NotFound:
             return  # the thread was deleted meanwhile
@@ -117,7 +121,7 @@ class TurnActivities:
                     self._pool, "compensable_effects", turn_id=failure.turn_id, continued=True
                 )
                 if turn.status in turns.FINAL:
-                    return Recorded(turn.run_id or run_id, bool(undoable))
+                    return Recorded(turn.run_id or run_id, bool(undoable) and turn.status == "error")
                 faultpoints.reached(faultpoints.IN_FAILURE)
                 error = turn.error or {
                     "error": failure.kind,

@@ -136,6 +136,7 @@ async def run(
             task_queue=settings.task_queue,
             defaults=defaults_of(settings),
             compensation_attempts=settings.compensation_attempts,
+            compensation_timeout=settings.compensation_timeout,
         )
         worker = Worker(
             client,

@@ -17,7 +17,9 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from psycopg.rows import DictRow
 
 from adapter import faultpoints, keys
+from adapter.cancelling import being_cancelled
 from adapter.errors import CompensationFailed
+from adapter.store import turns
 from adapter.store.pool import Connection, Pool, fetch_all, store_errors
 from adapter.store.sql import query
 from adapter.writer import Claim, FencedWriter, take
@@ -59,7 +61,9 @@ def resolve(where: str) -> Callable[..., Any]:
     return found
 
 
-async def undo(pool: Pool, claim: Claim, turn_id: str, *, continued: bool, attempts: int) -> None:
+async def undo(
+    pool: Pool, claim: Claim, turn_id: str, *, continued: bool, attempts: int, seconds: float
+) -> None:
     """Compensates what a turn did to the world, the last first.
 
     Args:
@@ -68,6 +72,7 @@ async def undo(pool: Pool, claim: Claim, turn_id: str, *, continued: bool, attem
         turn_id: the turn that failed or is rolled back.
         continued: whether effects of the turns that it continued are undone, too.
         attempts: calls of one compensation before it is given up.
+        seconds: that one call may take.
 
     Raises:
         CompensationFailed: one raised and is to be called again; retryable.
@@ -75,27 +80,30 @@ async def undo(pool: Pool, claim: Claim, turn_id: str, *, continued: bool, attem
     """
     async with store_errors(), pool.connection() as conn, conn.transaction():
         await take(conn, claim, pool)
-    effects = await fetch_all(pool, "compensable_effects", turn_id=turn_id, continued=continued)
-    if not effects:
-        return
+        # A turn that ended well while it was told to stop keeps what it did. After the claim no attempt can end it.
+        if continued or await turns.is_open(conn, turn_id):
+            await conn.execute(query("plan_compensation"), {"turn_id": turn_id, "continued": continued})
+    effects = await fetch_all(pool, "effects_to_undo", turn_id=turn_id)
     async with FencedWriter(pool, claim, turn_id, token_delay=0) as writer:
-        await _write(writer, "mark_undone", turn_id=turn_id)
         for effect in effects:
-            await _undo_one(writer, effect, attempts)
+            await _undo_one(writer, effect, attempts, seconds)
 
 
-async def _undo_one(writer: FencedWriter, effect: DictRow, attempts: int) -> None:
+async def _undo_one(writer: FencedWriter, effect: DictRow, attempts: int, seconds: float) -> None:
     key, where = effect["key"], effect["compensate"]
-    if effect["mode"] == "once" and effect["state"] == "compensating":
-        # Without a key, calling again might undo twice.
-        await _end(writer, effect, "an earlier call's outcome is not known")
+    if effect["compensations"] >= (1 if effect["mode"] == "once" else attempts):
+        # Its process died with the call, too. In mode "once", without a key, calling again might undo twice.
+        await _end(writer, effect, "no call of its compensation ended")
         return
     await _write(writer, "start_compensation", key=key)
     try:
         result = _SERDE.loads_typed((effect["result_type"], bytes(effect["result"])))
         extra = {"idempotency_key": keys.derive_compensation(key)} if effect["mode"] == "keyed" else {}
-        await _call(resolve(where), result, extra)
-    except Exception as exc:
+        async with asyncio.timeout(seconds):
+            await _call(resolve(where), result, extra)
+    except BaseException as exc:
+        if being_cancelled():
+            raise
         log.warning("compensation %s of effect %s (%s) raised %r", where, effect["name"], key, exc)
         if effect["compensations"] + 1 < attempts:
             raise CompensationFailed(f"compensation of effect {effect['name']} ({key}) failed") from exc

@@ -21,11 +21,12 @@ from langgraph.store.base import BaseStore
 from adapter import _pregel, faultpoints
 from adapter._pregel import AnyGraph
 from adapter.effects import JOURNAL, Journal
-from adapter.errors import StaleAttempt, StoreUnavailable
+from adapter.errors import NotFound, StaleAttempt, StoreUnavailable
 from adapter.gate import GATE, FrontierEntry, Gate, RetryLater, Suspended, recursion_message
 from adapter.graphs import Project
 from adapter.plan import Plan
 from adapter.plan import plan as make_plan
+from adapter.rewind import rewind_subgraphs
 from adapter.saver import FencedSaver
 from adapter.store import turns
 from adapter.store.pool import Connection, Pool, fetch_all
@@ -82,6 +83,7 @@ class Outcome:
         finished: whether the turn is over (its final status is stored).
         checkpoint: the thread's head, which the frontier belongs to.
         moved_on: nothing was run: the thread has moved past the checkpoint that the entry belongs to.
+        taken_back: nothing was run: the turn's rollback was not brought to its end.
     """
 
     frontier: tuple[FrontierEntry, ...] = ()
@@ -89,6 +91,7 @@ class Outcome:
     finished: bool = False
     checkpoint: str | None = None
     moved_on: bool = False
+    taken_back: bool = False
 
 
 class NodeFailed(Exception):
@@ -128,9 +131,10 @@ class Engine:
         elsewhere = turn.run_id is not None and turn.run_id != entry.run_id
         # A begin that finds its turn begun in its own original run was reset; otherwise it was submitted once more.
         reset = elsewhere and (not entry.first or turn.begun_in == entry.begun_in)
-        reset = reset or (
-            entry.again and turn.status == "error"
-        )  # it failed before its begin could store anything
+        # Or it failed before its begin could store anything.
+        reset = reset or (entry.again and turn.status == "error")
+        if turn.undone:
+            return Outcome(taken_back=True)
         if turn.status in FINAL and not reset:
             # An earlier attempt ended the turn and died before it could say so.
             return Outcome(finished=True)
@@ -145,7 +149,7 @@ class Engine:
                     # What LangGraph raises may only follow from a write that failed before.
                     writer.raise_error()
                     raise
-        except (RetryLater, StaleAttempt, StoreUnavailable):
+        except (RetryLater, StaleAttempt, StoreUnavailable, NotFound):
             raise
         except Exception as exc:
             # By a writer of its own: the attempt's may be what failed.
@@ -162,13 +166,16 @@ class Engine:
     ) -> Outcome:
         async with self._project.graph(turn.graph_id, base_config(turn)) as graph:
             shown = await self._announce(turn, entry, writer)
+            over = entry.first and reset and not entry.again and turn.applied
+            if over:
+                await writer.write(lambda conn: turns.restore_base(conn, turn))
             plan = await make_plan(
                 self._pool,
                 turn,
                 first=entry.first,
                 # Once: the next attempt goes on from the fork, which this run has adopted the turn with.
                 fork_from=entry.checkpoint if entry.fork and elsewhere else None,
-                over=entry.first and reset and not entry.again,
+                over=over,
             )
             forks = plan.checkpoint_id is not None and not plan.begins
             moves = elsewhere and plan.checkpoint_id is not None
@@ -179,21 +186,23 @@ class Engine:
                 writer,
                 origin=plan.origin,
                 hide=_hidden(entry),
-                on_first_write=_on_first_write(turn, entry, adopts=moves, rewound=forks),
+                on_first_write=_on_first_write(turn, entry, plan, adopts=moves),
             )
             if plan.begins:
                 start = turns.Start(
-                    plan.origin, plan.resume, plan.stop, entry.run_id, entry.begun_in, plan.base
+                    plan.origin, plan.resume, plan.stop, entry.run_id, entry.begun_in, plan.base, over
                 )
                 await writer.write(lambda conn: turns.start(conn, turn, start))
             if elsewhere and not moves:
                 await writer.write(lambda conn: turns.adopt(conn, turn, entry.run_id, rewound=False))
+            # What the turn stopped at belongs to the branch that is left behind.
+            noted = frozenset[str]() if plan.begins or forks else turn.held
             gate = Gate(
                 turn_id=turn.turn_id,
                 allow=frozenset(entry.allow),
                 branches=entry.branches,
-                held=frozenset() if forks else frozenset(entry.held) | turn.held,
-                on_breakpoint=_holder(turn, writer),
+                held=noted if plan.begins or forks else noted | frozenset(entry.held),
+                on_breakpoint=_holder(turn.turn_id, noted, writer),
                 answers=plan.resume or {},
                 attempt=entry.attempt,
                 stop=plan.stop + forks,
@@ -202,7 +211,7 @@ class Engine:
                 heartbeat=entry.heartbeat,
             )
             asked = asked_of(turn)
-            if "" in turn.held and plan.input is None and not plan.begins and not forks:
+            if "" in noted and plan.input is None:
                 return await self._stopped(turn, writer)
             tap = Tap(writer, saver, gate, asked, first=entry.first or forks, shown=shown)
             seen = await self._seen_messages(turn, entry, asked)
@@ -336,26 +345,26 @@ def _hidden(entry: Entry) -> tuple[str, frozenset[str]] | None:
     return ("", roots) if roots else None
 
 
-def _holder(turn: TurnRow, writer: FencedWriter) -> Callable[[str], Awaitable[None]]:
-    """Returns what stores that a task stopped at a static breakpoint."""
+def _holder(turn_id: str, noted: frozenset[str], writer: FencedWriter) -> Callable[[str], Awaitable[None]]:
+    """Returns what stores that a task stopped at a static breakpoint, unless that is noted."""
 
     async def hold(task_id: str) -> None:
-        if task_id not in turn.held:
-            await writer.write(lambda conn: turns.hold(conn, turn.turn_id, task_id))
+        if task_id not in noted:
+            await writer.write(lambda conn: turns.hold(conn, turn_id, task_id))
 
     return hold
 
 
-def _on_first_write(
-    turn: TurnRow, entry: Entry, *, adopts: bool, rewound: bool
-) -> Callable[[Connection], Any]:
+def _on_first_write(turn: TurnRow, entry: Entry, plan: Plan, *, adopts: bool) -> Callable[[Connection], Any]:
     """Returns what is stored together with an entry's first checkpoint or writes."""
 
     async def note(conn: Connection) -> None:
-        if entry.first and not turn.applied:
+        if not turn.applied:
             await turns.mark_applied(conn, turn.turn_id)
         if adopts:
-            await turns.adopt(conn, turn, entry.run_id, rewound=rewound)
+            await turns.adopt(conn, turn, entry.run_id, rewound=not plan.begins)
+        if plan.checkpoint_id is not None:
+            await rewind_subgraphs(conn, turn.thread_id, turn.turn_id, plan.checkpoint_id)
 
     return note
 

@@ -71,36 +71,46 @@ async def plan(pool: Pool, turn: TurnRow, *, first: bool, fork_from: str | None,
         fork_from = await turns.first_checkpoint(pool, turn.thread_id)
         base = fork_from
     if over and head is not None and head.checkpoint["id"] == base:
-        base = fork_from = None  # it has not moved on from where it began
-        over = False
+        # It has not moved on from where it began: an input that is the head is not brought again.
+        over, fork_from, base = base != fork_from, None, None
     if started and (fork_from is not None or (not over and (turn.applied or not first))):
         assert turn.origin is not None and turn.stop is not None
         if fork_from is not None:
             step = _step(await _tuple(pool, turn, fork_from)) + 1
         budget = max(1, turn.stop - step - 1)
         return Plan(None, turn.origin, turn.resume, turn.stop, budget, checkpoint_id=fork_from)
-    return await _beginning(pool, turn, head, step, base)
+    return await _beginning(pool, turn, head, step, base, over=over)
 
 
 async def _beginning(
-    pool: Pool, turn: TurnRow, head: CheckpointTuple | None, step: int, over_from: str | None
+    pool: Pool,
+    turn: TurnRow,
+    head: CheckpointTuple | None,
+    step: int,
+    over_from: str | None,
+    *,
+    over: bool,
 ) -> Plan:
-    """Plans the entry that brings the turn's input, for the first time or, from `over_from`, over again."""
+    """Plans the entry that brings the turn's input.
+
+    For the first time, or over again: from `over_from`, if the thread has moved on since.
+    """
     plan_input, continues = input_of(turn)
-    if continues and turn.previous_undone:
+    checkpoint_id = addressed(turn)
+    if checkpoint_id is not None and head is not None and head.checkpoint["id"] == checkpoint_id:
+        checkpoint_id = None  # the head is never addressed: an addressed run forks
+    forks = checkpoint_id is not None
+    checkpoint_id = checkpoint_id or over_from
+    found = head if checkpoint_id is None else await _tuple(pool, turn, checkpoint_id)
+    if continues and found is not None and await turns.is_undone(pool, _made_by(found)):
         raise Undone(
-            "The turn before failed and its effects were compensated; it cannot be continued. Send a new input."
+            "The turn that this one would go on with failed and its effects were compensated. Send a new input."
         )
-    found = head if over_from is None else await _tuple(pool, turn, over_from)
     if turn.previous_status in ("interrupted", "error"):
         plan_input = mended(plan_input, found)
-    origin = (turn.thread_origin or turn.turn_id) if continues else turn.turn_id
-    checkpoint_id = addressed(turn)
-    if checkpoint_id is not None and (head is None or head.checkpoint["id"] != checkpoint_id):
-        origin = turn.turn_id  # going on from an earlier checkpoint means doing it again on purpose
-    else:
-        checkpoint_id = over_from  # the head is never addressed: an addressed run forks
-    if over_from is not None and turn.origin is not None:
+    # Going on from an earlier checkpoint means doing it again on purpose.
+    origin = (turn.thread_origin or turn.turn_id) if continues and not forks else turn.turn_id
+    if over and turn.origin is not None:
         origin = turn.origin
     resume = None
     if isinstance(plan_input, Command) and plan_input.resume is not None:
@@ -116,7 +126,7 @@ async def _beginning(
         )
     if checkpoint_id is not None:
         # A fork without new input stores a checkpoint of its own, which counts as a superstep.
-        step = _step(await _tuple(pool, turn, checkpoint_id)) + (2 if plan_input is None else 1)
+        step = _step(found) + (2 if plan_input is None else 1)
     limit = recursion_limit(turn)
     base = None if head is None else head.checkpoint["id"]
     return Plan(plan_input, origin, resume, step + limit + 1, limit, checkpoint_id, base, begins=True)
@@ -127,6 +137,10 @@ async def _tuple(pool: Pool, turn: TurnRow, checkpoint_id: str | None) -> Checkp
     if checkpoint_id is not None:
         where["checkpoint_id"] = checkpoint_id
     return await FencedSaver(pool).aget_tuple({"configurable": where})
+
+
+def _made_by(found: CheckpointTuple) -> str | None:
+    return cast("Mapping[str, Any]", found.metadata).get("run_id")
 
 
 def _step(found: CheckpointTuple | None) -> int:

@@ -65,6 +65,9 @@ class Settings(BaseSettings):
         ge=1,
         description="Calls of an effect's compensation that may fail before it is given up and reported.",
     )
+    compensation_timeout: Seconds = Field(
+        default=60.0, description="Seconds one call of a compensation may take before it counts as failed."
+    )
     shutdown_grace: Seconds = Field(
         default=10.0, description="Seconds a stopping worker lets running nodes finish."
     )

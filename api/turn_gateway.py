@@ -157,11 +157,19 @@ class TurnGateway:
         if not await self._signal(thread_id, signal, turn_id) or await requests.overtaken(
             self._pool, turn_id
         ):
-            # Its row is open and nothing runs it: somebody terminated its workflow.
+            # Its row may be open and nothing runs it: somebody terminated its workflow.
+            if roll_back:
+                await self._take_back(thread_id, turn_id)
+                return
             log.warning("turn %s on thread %s has no run any more; it counts as stopped", turn_id, thread_id)
-            await requests.abandon(self._pool, thread_id, turn_id, roll_back=roll_back)
+            await requests.abandon(self._pool, thread_id, turn_id)
             return
         await requests.notify_cancel(self._pool, turn_id)
+
+    async def _take_back(self, thread_id: str, turn_id: str) -> None:
+        """Starts a run that takes the turn back, if it is still open; its effects are undone there."""
+        turn = await requests.get_turn(self._pool, thread_id, turn_id)
+        await self._submit(thread_id, Submit(Queued(turn_id, int(turn["seq"])), roll_back=True))
 
     async def _signal(self, thread_id: str, signal: str, turn_id: str) -> bool:
         """Tells the thread's run; returns False when there is none."""

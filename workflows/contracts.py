@@ -49,7 +49,8 @@ class Submit:
     Attributes:
         turn: the turn, whose row is stored.
         cut_in: whether it stops the running turn instead of waiting for it.
-        roll_back: whether what the running turn did to the thread is taken back, too.
+        roll_back: whether what the running turn did to the thread is taken back, too; without `cut_in`, that the turn
+            itself is taken back, whose run is gone.
     """
 
     turn: Queued
@@ -128,6 +129,8 @@ class Stepped:
         older: from begin: a turn that was accepted before this one and has not ended; it goes first.
         checkpoint: the thread's latest checkpoint, which the frontier belongs to.
         moved_on: nothing was run: this run was made by Reset, and the thread is not where the step belongs.
+        taken_back: nothing was run: the turn's rollback was not brought to its end, and is to be.
+        gone: nothing was run: the turn was deleted, or had ended.
     """
 
     frontier: tuple[Effect, ...] = ()
@@ -136,6 +139,8 @@ class Stepped:
     older: Queued | None = None
     checkpoint: str | None = None
     moved_on: bool = False
+    taken_back: bool = False
+    gone: bool = False
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ TURN_FAILED = "TurnFailed"
 STALE_ATTEMPT = "StaleAttempt"
 SUPERSEDED = "Superseded"
 UNDONE = "Undone"
+NOT_FOUND = "NotFound"
 COMPENSATION_FAILED = "CompensationFailed"
 WORKER_STOPPED = "WorkerStopped"
 

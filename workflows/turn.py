@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
@@ -34,6 +34,8 @@ from workflows.contracts import (
 )
 from workflows.policy import activity_options, bookkeeping_options, compensation_options
 
+T = TypeVar("T")
+
 # Temporal refuses longer ones, of activity types and summaries, by failing the workflow task again and again.
 _NAME_LENGTH = 200
 
@@ -51,6 +53,8 @@ class TurnWorkflow:
         self._stopping = False
         self._rolling_back = False
         self._cut_in: Submit | None = None
+        self._take_back: set[str] = set()
+        self._gone = False
         self._running: dict[str, str] = {}
         self._done: list[str] = []
         self._held: set[str] = set(start.going.held) if start.going else set()
@@ -74,6 +78,9 @@ class TurnWorkflow:
             self._cut_in = request
             if self._turn is not None and self._turn.turn_id != request.turn.turn_id:
                 self._stop(roll_back=request.roll_back)
+        elif request.roll_back:
+            self._take_back.add(request.turn.turn_id)
+            self.roll_back(request.turn.turn_id)
         ids = [t.turn_id for t in self._queue]
         ahead = ids.index(request.turn.turn_id) if request.turn.turn_id in ids else 0
         return Submitted(ahead + (self._turn is not None))
@@ -118,6 +125,8 @@ class TurnWorkflow:
         """Runs the first turn of the queue, then continues as new with the rest."""
         await workflow.wait_condition(lambda: bool(self._queue or self._going))
         turn = self._turn = self._going.turn if self._going else self._queue.pop(0)
+        if turn.turn_id in self._take_back:
+            self._stop(roll_back=True)
         ended = await self._run_until_it_ends(turn)
         while (older := self._older) is not None and not self._stopping:
             # Updates may come in another order than their turns were accepted in (or not at all, if the API died), and
@@ -128,8 +137,13 @@ class TurnWorkflow:
             self._queue = [t for t in self._queue if t.turn_id != turn.turn_id]
             if self._cut_in is not None and turn.seq < self._cut_in.turn.seq:
                 self._stop(roll_back=self._cut_in.roll_back)
+            elif turn.turn_id in self._take_back:
+                self._stop(roll_back=True)
             ended = await self._run_until_it_ends(turn)
         self._turn = None
+        if self._gone and not self._queue:
+            # As when the run of a turn that was taken back is reset: that ended the run which the thread had.
+            await _outlast(self._hand_over(workflow.info().run_id, orphans=True))
         await workflow.wait_condition(workflow.all_handlers_finished)
         if self._queue or self._going:
             workflow.continue_as_new(
@@ -150,8 +164,8 @@ class TurnWorkflow:
                 stopped = is_cancelled_exception(exc) or isinstance(exc, asyncio.CancelledError)
                 # Or the worker was lost, or the node failed, while the cancel was on its way.
                 if stopped or (self._stopping and isinstance(exc, ActivityError)):
-                    if (refused := await self._finish_stopped(turn)) is not None:
-                        await self._fail_unless_reset(turn, refused)
+                    if (refused := await _outlast(self._finish_stopped(turn))) is not None:
+                        await _outlast(self._fail_unless_reset(turn, refused))
                     return "stopped"
                 if isinstance(exc, _MovedOn):
                     # This run was made by Reset to a step that the thread is past: it forks there. Task ids change.
@@ -164,7 +178,7 @@ class TurnWorkflow:
             finally:
                 self._task = None
                 self._running.clear()
-            await self._fail_unless_reset(turn, failed)
+            await _outlast(self._fail_unless_reset(turn, failed))
             self._again = True
             # This run was made by Reset: the failure belongs to the run before, so the failed node is tried again.
 
@@ -205,7 +219,9 @@ class TurnWorkflow:
         if recorded.compensate:
             await self._compensate(turn, continued=True)
         # To reset a run ends the one that the thread has now; whatever that one carried would be left behind.
-        await self._hand_over(recorded.run_id, orphans=kind in (names.SUPERSEDED, names.UNDONE))
+        await self._hand_over(
+            recorded.run_id, orphans=kind in (names.SUPERSEDED, names.UNDONE, names.NOT_FOUND)
+        )
         if recorded.run_id != workflow.info().run_id:
             return
         self._turn = None
@@ -328,6 +344,10 @@ class TurnWorkflow:
             summary=summary[:_NAME_LENGTH],
             **activity_options(self._start.defaults, effect.options if effect else None),
         )
+        self._gone = self._gone or stepped.gone
+        if stepped.taken_back:
+            self._rolling_back = True
+            raise asyncio.CancelledError
         if stepped.moved_on:
             assert step.checkpoint is not None
             raise _MovedOn(step.checkpoint)
@@ -383,6 +403,17 @@ def _chunks(level: int, groups: list[list[Effect]], limit: int) -> list[tuple[in
     for same in plain.values():
         chunks.extend((level, same[i : i + size]) for i in range(0, len(same), size))
     return chunks
+
+
+async def _outlast(coro: Coroutine[Any, Any, T]) -> T:
+    """Carries an ending through although the workflow is cancelled meanwhile: half of it would leave a turn open."""
+    task = asyncio.create_task(coro)
+    while True:
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.done():
+                raise
 
 
 async def _all(branches: Sequence[Coroutine[Any, Any, None]]) -> None:

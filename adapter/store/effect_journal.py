@@ -25,7 +25,7 @@ class Started:
     Attributes:
         finished: an earlier attempt recorded its outcome.
         unknown: an earlier attempt started it and nobody recorded an outcome.
-        undone: it was compensated, or is to be; it must not happen under this key again.
+        undone: it was compensated; under this key the provider would replay what was given back.
         settled: a person said what became of it.
         attempts: how often it was started, this time included.
         started_at: when it was started first.
@@ -74,13 +74,14 @@ async def start(
         )
         row = await cursor.fetchone()
         assert row is not None
-        finished = row["state"] == "finished"
+        # What could not be given back, or was about to be, happened: it must not happen twice.
+        finished = row["state"] in ("finished", "compensating", "uncompensated")
         result = _SERDE.loads_typed((row["result_type"], row["result"])) if finished else None
         rows.append(
             Started(
                 finished=finished,
                 unknown=row["before"] == "started",
-                undone=row["state"] in ("compensating", "compensated", "uncompensated"),
+                undone=row["state"] == "compensated",
                 settled=row["settled"],
                 attempts=row["attempts"],
                 started_at=row["started_at"],

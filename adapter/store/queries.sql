@@ -125,6 +125,7 @@ SELECT token FROM turns.fence WHERE thread_id = %(thread_id)s AND scope = '' FOR
 
 -- name: touch_thread_state
 UPDATE turns.thread SET state_updated_at = now(), updated_at = now(), status = %(status)s,
+    rest_status = %(status)s, rest_error = NULL,
     interrupts = '{}', error = NULL
 WHERE thread_id = %(thread_id)s
 
@@ -231,15 +232,15 @@ ORDER BY t.thread_id, t.seq LIMIT %(limit)s
 -- For an activity; the input is left out once it was applied, since it can be large.
 SELECT t.turn_id, t.thread_id, t.seq, t.graph_id, t.assistant_id, t.status, t.origin, t.applied, t.resume,
        t.stop, t.error, t.held, t.last_offset, t.metadata, t.run_id, t.begun_in, t.base, t.undone,
-       h.origin AS thread_origin, p.status AS previous_status, coalesce(p.undone, false) AS previous_undone,
+       h.origin AS thread_origin, p.status AS previous_status,
        (t.status NOT IN ('pending', 'running') AND EXISTS (
-           SELECT 1 FROM turns.turn l WHERE l.thread_id = t.thread_id AND l.seq > t.seq AND l.status <> 'pending'
+           SELECT 1 FROM turns.turn l WHERE l.thread_id = t.thread_id AND l.seq > t.seq AND l.origin IS NOT NULL
        )) AS superseded,
        CASE WHEN t.applied AND NOT %(whole)s THEN t.request - 'input' ELSE t.request END AS request
 FROM turns.turn t JOIN turns.thread h USING (thread_id)
 -- The turn before: one that was cancelled, or refused, before it began left nothing.
 LEFT JOIN LATERAL (
-    SELECT status, undone FROM turns.turn p WHERE p.thread_id = t.thread_id AND p.seq < t.seq
+    SELECT status FROM turns.turn p WHERE p.thread_id = t.thread_id AND p.seq < t.seq
       AND p.origin IS NOT NULL AND p.status NOT IN ('pending', 'running') ORDER BY p.seq DESC LIMIT 1
 ) p ON true
 WHERE t.turn_id = %(turn_id)s
@@ -252,8 +253,9 @@ WHERE t.turn_id = %(turn_id)s AND t.status = 'pending' AND o.status IN ('pending
 ORDER BY o.seq LIMIT 1
 
 -- name: start_turn
--- pending ► running. Stores what every later step of the turn needs to know, and keeps the pending writes of the
--- checkpoint it starts from (and of subgraphs that wait there, if it goes on with them), which a rollback puts back.
+-- pending ► running, or a later status when it is begun over. Stores what every later step of the turn needs to know, and
+-- keeps the pending writes of the checkpoint it starts from (and of subgraphs that wait there, if it goes on with them)
+-- instead of those of the turn before. No row: the turn was cancelled or discarded meanwhile.
 WITH t AS (
     UPDATE turns.turn SET status = 'running', updated_at = now(), origin = %(origin)s, resume = %(resume)s,
         stop = %(stop)s, held = '{}', error = NULL,
@@ -261,17 +263,23 @@ WITH t AS (
         begun_in = CASE WHEN origin IS NULL THEN %(begun_in)s ELSE begun_in END,
         base = CASE WHEN origin IS NULL THEN %(base)s ELSE base END,
         prior_origin = CASE WHEN origin IS NULL THEN %(prior_origin)s::uuid ELSE prior_origin END
-    WHERE turn_id = %(turn_id)s AND status IN ('pending', 'running', 'error') RETURNING turn_id
+    WHERE turn_id = %(turn_id)s AND (status IN ('pending', 'running', 'error') OR %(over)s) RETURNING turn_id
+), unneeded AS (
+    DELETE FROM turns.base_write WHERE thread_id = %(thread_id)s AND turn_id <> %(turn_id)s
 ), kept AS (
     SELECT * FROM checkpoint_writes WHERE thread_id = %(thread)s AND checkpoint_ns = '' AND checkpoint_id = %(base)s
     UNION ALL
     SELECT w.* FROM checkpoint_writes w JOIN checkpoints c USING (thread_id, checkpoint_ns, checkpoint_id)
     WHERE %(continues)s AND w.thread_id = %(thread)s AND c.checkpoint_ns <> ''
       AND c.metadata -> 'parents' ->> '' = %(base)s
+), stored AS (
+    INSERT INTO turns.base_write (
+        turn_id, thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob, task_path)
+    SELECT t.turn_id, %(thread_id)s, k.checkpoint_ns, k.checkpoint_id, k.task_id, k.idx, k.channel, k.type, k.blob,
+           k.task_path
+    FROM t, kept k WHERE NOT %(over)s ON CONFLICT DO NOTHING
 )
-INSERT INTO turns.base_write (turn_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob, task_path)
-SELECT t.turn_id, k.checkpoint_ns, k.checkpoint_id, k.task_id, k.idx, k.channel, k.type, k.blob, k.task_path
-FROM t, kept k ON CONFLICT DO NOTHING
+SELECT turn_id FROM t
 
 -- name: adopt_turn
 -- any status ► running, by a run that Reset made, or running ► running by the next run of a long turn. Its thread is
@@ -285,6 +293,19 @@ UPDATE turns.thread h SET status = 'busy', error = NULL, updated_at = now() FROM
 -- name: rewind_turn
 -- What the abandoned branch noted does not hold in the fork; a fork's own checkpoint takes one superstep more.
 UPDATE turns.turn SET held = '{}', stop = stop + 1 WHERE turn_id = %(turn_id)s
+
+-- name: hold_open_turn
+-- A turn that has not ended, locked so that it cannot meanwhile.
+SELECT turn_id FROM turns.turn WHERE turn_id = %(turn_id)s AND status IN ('pending', 'running') FOR UPDATE
+
+-- name: turn_of_checkpoint_undone
+SELECT undone FROM turns.turn WHERE turn_id = %(turn_id)s
+
+-- name: stateful_namespaces
+-- Subgraphs that keep one history a thread (their namespaces hold no task ids) and have checkpoints after this one.
+SELECT DISTINCT checkpoint_ns FROM checkpoints
+WHERE thread_id = %(thread_id)s AND checkpoint_ns <> '' AND position(':' IN checkpoint_ns) = 0
+  AND checkpoint_id > %(checkpoint_id)s
 
 -- name: first_checkpoint
 SELECT checkpoint_id FROM checkpoints
@@ -314,10 +335,8 @@ WITH t AS (
     UPDATE turns.turn SET status = %(status)s, updated_at = now(), error = %(error)s,
         waits = %(thread_status)s = 'interrupted' AND %(status)s = 'success'
     WHERE turn_id = %(turn_id)s AND status IN ('pending', 'running', 'error') RETURNING thread_id, applied
-), unneeded AS (
-    DELETE FROM turns.base_write WHERE turn_id = %(turn_id)s AND %(status)s <> 'error'
 )
-UPDATE turns.thread h SET
+UPDATE turns.thread h SET rest_status = %(thread_status)s, rest_error = %(error)s,
     status = CASE WHEN EXISTS (
         SELECT 1 FROM turns.turn o WHERE o.thread_id = h.thread_id AND o.turn_id <> %(turn_id)s
           AND o.status IN ('pending', 'running')) THEN 'busy' ELSE %(thread_status)s END,
@@ -370,9 +389,14 @@ WITH t AS (
 UPDATE turns.thread h SET status = CASE
         WHEN EXISTS (SELECT 1 FROM turns.turn o WHERE o.thread_id = h.thread_id AND o.turn_id <> t.turn_id
                      AND o.status IN ('pending', 'running')) THEN 'busy'
-        WHEN h.interrupts <> '{}' THEN 'interrupted' ELSE 'idle' END,
+        ELSE h.rest_status END,
     origin = CASE WHEN t.origin IS NULL THEN h.origin ELSE t.prior_origin END,
-    error = %(error)s, updated_at = now(), state_updated_at = now()
+    error = CASE WHEN h.rest_status = 'error' THEN h.rest_error ELSE %(error)s END,
+    -- The graph that the state belongs to is the one of the last turn that is left.
+    metadata = h.metadata || coalesce((
+        SELECT jsonb_build_object('graph_id', o.graph_id, 'assistant_id', o.assistant_id) FROM turns.turn o
+        WHERE o.thread_id = h.thread_id AND o.turn_id <> t.turn_id ORDER BY o.seq DESC LIMIT 1), '{}'),
+    updated_at = now(), state_updated_at = now()
 FROM t WHERE h.thread_id = t.thread_id
 RETURNING t.turn_id, pg_notify('turns', t.turn_id::text), pg_notify('turns_thread', h.thread_id::text)
 
@@ -458,7 +482,9 @@ SELECT DISTINCT key FROM turns.event WHERE turn_id = %(turn_id)s AND starts_with
 WITH old AS (SELECT state, started_at FROM turns.effect WHERE key = %(key)s)
 INSERT INTO turns.effect AS e (key, thread_id, turn_id, name, node, mode, compensate)
 VALUES (%(key)s, %(thread_id)s, %(turn_id)s, %(name)s, %(node)s, %(mode)s, %(compensate)s)
-ON CONFLICT (key) DO UPDATE SET updated_at = now(), compensate = excluded.compensate,
+ON CONFLICT (key) DO UPDATE SET updated_at = now(),
+    -- Whoever carries it out answers for it; one that is done stays with who did it.
+    turn_id = CASE WHEN e.state IN ('started', 'failed') THEN excluded.turn_id ELSE e.turn_id END, compensate = excluded.compensate,
     attempts = e.attempts + (e.state IN ('started', 'failed', 'finished'))::integer,
     state = CASE WHEN e.state IN ('started', 'failed') THEN 'started' ELSE e.state END
 RETURNING state, attempts, settled, result_type, result, started_at, (SELECT state FROM old) AS before
@@ -499,8 +525,8 @@ WHERE NOT %(unsettled)s OR unsettled IS NOT NULL
 ORDER BY started_at DESC, key DESC LIMIT %(limit)s
 
 -- name: compensable_effects
--- Finished effects with a compensation, the last finished first: of one turn, or also of the turns that it continued,
--- back to the one that ended for good.
+-- Whether there are finished effects with a compensation: of one turn, or also of the turns that it continued, back to
+-- the one that ended for good. `plan_compensation` asks the same.
 WITH me AS (
     SELECT turn_id, thread_id, origin, seq FROM turns.turn WHERE turn_id = %(turn_id)s
 ), mine AS (
@@ -509,19 +535,35 @@ WITH me AS (
         AND t.seq > coalesce((SELECT max(d.seq) FROM turns.turn d WHERE d.thread_id = me.thread_id
             AND d.seq < me.seq AND d.status = 'success' AND NOT d.waits), 0))
 )
-SELECT e.key, e.name, e.node, e.mode, e.state, e.compensate, e.compensations, e.result_type, e.result
-FROM turns.effect e JOIN mine USING (turn_id)
-WHERE e.compensate IS NOT NULL AND e.state IN ('finished', 'compensating')
-ORDER BY e.finished_at DESC, e.key
+SELECT e.key FROM turns.effect e JOIN mine USING (turn_id)
+WHERE e.compensate IS NOT NULL AND e.state = 'finished' LIMIT 1
 
--- name: mark_undone
--- From now on the turn can neither be retried nor continued.
-UPDATE turns.turn SET undone = true WHERE turn_id = %(turn_id)s
+-- name: plan_compensation
+-- finished ► compensating, for all effects that a turn's failure or rollback undoes. From now on neither the turn nor
+-- those that it continued can be retried or continued.
+WITH me AS (
+    SELECT turn_id, thread_id, origin, seq FROM turns.turn WHERE turn_id = %(turn_id)s
+), mine AS (
+    SELECT t.turn_id FROM turns.turn t, me WHERE t.turn_id = me.turn_id OR (
+        %(continued)s AND t.thread_id = me.thread_id AND t.origin = me.origin AND t.seq < me.seq
+        AND t.seq > coalesce((SELECT max(d.seq) FROM turns.turn d WHERE d.thread_id = me.thread_id
+            AND d.seq < me.seq AND d.status = 'success' AND NOT d.waits), 0))
+), planned AS (
+    UPDATE turns.effect e SET state = 'compensating', undone_by = %(turn_id)s, updated_at = now()
+    FROM mine WHERE e.turn_id = mine.turn_id AND e.compensate IS NOT NULL AND e.state = 'finished' RETURNING 1
+)
+UPDATE turns.turn t SET undone = true FROM mine
+WHERE t.turn_id = mine.turn_id AND EXISTS (SELECT 1 FROM planned)
+
+-- name: effects_to_undo
+-- The last finished first.
+SELECT key, name, node, mode, compensate, compensations, result_type, result FROM turns.effect
+WHERE undone_by = %(turn_id)s AND state = 'compensating' ORDER BY finished_at DESC, key
 
 -- name: start_compensation
--- finished | compensating ► compensating
-UPDATE turns.effect SET state = 'compensating', compensations = compensations + 1, updated_at = now()
-WHERE key = %(key)s AND state IN ('finished', 'compensating')
+-- compensating ► compensating; counted before the call, so that calls whose process dies are counted, too.
+UPDATE turns.effect SET compensations = compensations + 1, updated_at = now()
+WHERE key = %(key)s AND state = 'compensating'
 
 -- name: end_compensation
 -- compensating ► compensated | uncompensated

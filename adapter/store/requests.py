@@ -300,19 +300,15 @@ async def overtaken(pool: Pool, turn_id: str) -> bool:
     return await fetch_one(pool, "overtaken", turn_id=turn_id) is not None
 
 
-async def abandon(pool: Pool, thread_id: str, turn_id: str, *, roll_back: bool = False) -> None:
+async def abandon(pool: Pool, thread_id: str, turn_id: str) -> None:
     """Running ► interrupted, for a turn whose run is gone, as when somebody terminated its workflow.
 
-    What may be left of its attempts writes nothing more (I5). With `roll_back` the turn is taken back; without a run,
-    no effect of it is compensated.
+    What may be left of its attempts writes nothing more (I5).
     """
     async with store_errors(), pool.connection() as conn, conn.transaction():
         await conn.execute(query("lock_thread"), {"thread_id": thread_id})
         await conn.execute(query("drop_claims"), {"thread_id": thread_id, "turn_id": turn_id})
-        if roll_back:
-            await turns.roll_back(conn, await turns.load(conn, turn_id))
-        else:
-            await turns.finish(conn, turn_id, status="interrupted", thread_status="interrupted")
+        await turns.finish(conn, turn_id, status="interrupted", thread_status="interrupted")
 
 
 async def cancel_waiting(pool: Pool, thread_id: str, seq: int, *, roll_back: bool) -> None:

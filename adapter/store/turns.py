@@ -6,6 +6,7 @@ The HTTP side reads and records rows through `adapter/store/requests.py`.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,7 +37,6 @@ class TurnRow:
         held: tasks that stopped at a static breakpoint in this turn; '' is the root graph.
         thread_origin: the origin of the thread's last begun turn.
         previous_status: how the thread's turn before this one ended.
-        previous_undone: whether that turn's effects were compensated.
         run_id: Temporal's run that runs the turn, None before begin.
         begun_in: the run it began in; a run that Reset makes keeps this as its original.
         base: the thread's checkpoint before the turn, None for a thread without any.
@@ -59,7 +59,6 @@ class TurnRow:
     held: frozenset[str]
     thread_origin: str | None
     previous_status: str | None
-    previous_undone: bool
     run_id: str | None
     begun_in: str | None
     base: str | None
@@ -82,7 +81,7 @@ async def load(conn: Connection, turn_id: str, *, whole: bool = False) -> TurnRo
             f"turn {turn_id} ended and later turns of thread {row['thread_id']} built on it; to do it again on "
             "purpose, start a turn from its checkpoint"
         )
-    if row["undone"] and row["status"] == "error":
+    if row["undone"] and row["status"] not in ("pending", "running"):
         raise Undone(
             f"turn {turn_id} failed and its effects were compensated; it cannot be tried again: start a new turn"
         )
@@ -131,7 +130,6 @@ def _turn(row: Mapping[str, Any]) -> TurnRow:
         held=frozenset(row["held"]),
         thread_origin=None if row["thread_origin"] is None else str(row["thread_origin"]),
         previous_status=row["previous_status"],
-        previous_undone=row["previous_undone"],
         run_id=row["run_id"],
         begun_in=row["begun_in"],
         base=row["base"],
@@ -150,6 +148,7 @@ class Start:
         run_id: Temporal's run.
         begun_in: its original run, which differs in one that Reset made.
         base: the thread's checkpoint before the turn.
+        over: whether a run that Reset made begins it over.
     """
 
     origin: str
@@ -158,15 +157,21 @@ class Start:
     run_id: str
     begun_in: str
     base: str | None
+    over: bool
 
 
 async def start(conn: Connection, turn: TurnRow, with_: Start) -> None:
-    """Pending ► running; in the caller's transaction."""
-    await conn.execute(
+    """Pending ► running; in the caller's transaction.
+
+    Raises:
+        NotFound: it was cancelled or discarded since it was loaded; not retryable.
+    """
+    cursor = await conn.execute(
         query("start_turn"),
         {
             "turn_id": turn.turn_id,
             "thread": turn.thread_id,
+            "thread_id": turn.thread_id,
             "origin": with_.origin,
             "resume": None if with_.resume is None else Jsonb(dict(with_.resume)),
             "stop": with_.stop,
@@ -175,8 +180,11 @@ async def start(conn: Connection, turn: TurnRow, with_: Start) -> None:
             "base": with_.base,
             "prior_origin": turn.thread_origin,
             "continues": with_.origin != turn.turn_id,
+            "over": with_.over,
         },
     )
+    if await cursor.fetchone() is None:
+        raise NotFound(f"turn {turn.turn_id} was cancelled or discarded before it began")
     await conn.execute(query("set_thread_origin"), {"thread_id": turn.thread_id, "origin": with_.origin})
     if with_.origin == turn.turn_id:
         await conn.execute(query("drop_node_errors"), {"thread_id": turn.thread_id})
@@ -208,21 +216,44 @@ async def first_checkpoint(pool: Pool, thread_id: str) -> str | None:
     return None if row is None else row["checkpoint_id"]
 
 
+async def is_open(conn: Connection, turn_id: str) -> bool:
+    """Whether the turn has not ended; it cannot end before the caller's transaction has."""
+    return await (await conn.execute(query("hold_open_turn"), {"turn_id": turn_id})).fetchone() is not None
+
+
 async def roll_back(conn: Connection, turn: TurnRow) -> None:
     """Makes an open turn undone: its checkpoints, its row and its events go, its thread is as before.
 
-    In the caller's transaction, after the claim. What its effects did to the world, and what its nodes wrote to the
-    long-term store, stays.
+    In the caller's transaction, after the claim. Does nothing to a turn that has ended. What its effects did to the
+    world, and what its nodes wrote to the long-term store, stays.
     """
-    ids = {"thread": turn.thread_id, "turn": turn.turn_id}
+    await conn.execute(query("hold_thread_of"), {"turn_id": turn.turn_id})
+    if not await is_open(conn, turn.turn_id):
+        return
     if turn.origin is not None:
-        await conn.execute(query("roll_back_checkpoints"), ids)
-        continued = turn.origin != turn.turn_id
-        await conn.execute(
-            query("drop_base_writes"), {"thread": turn.thread_id, "base": turn.base, "continued": continued}
-        )
-        await conn.execute(query("restore_base_writes"), ids)
+        await conn.execute(query("roll_back_checkpoints"), {"thread": turn.thread_id, "turn": turn.turn_id})
+        await restore_base(conn, turn)
     await delete(conn, turn.turn_id, ("pending", "running"))
+
+
+async def restore_base(conn: Connection, turn: TurnRow) -> None:
+    """Puts back the pending writes of the checkpoint that a turn started from; in the caller's transaction."""
+    continued = turn.origin != turn.turn_id
+    await conn.execute(
+        query("drop_base_writes"), {"thread": turn.thread_id, "base": turn.base, "continued": continued}
+    )
+    ids = {"thread": turn.thread_id, "turn": turn.turn_id}
+    await conn.execute(query("restore_base_writes"), ids)
+
+
+async def is_undone(pool: Pool, turn_id: str | None) -> bool:
+    """Whether the effects of the turn, if it exists, were compensated."""
+    try:
+        uuid.UUID(turn_id or "")
+    except ValueError:
+        return False  # a checkpoint that no turn made
+    row = await fetch_one(pool, "turn_of_checkpoint_undone", turn_id=turn_id)
+    return row is not None and bool(row["undone"])
 
 
 async def delete(conn: Connection, turn_id: str, statuses: Sequence[str]) -> bool:
