@@ -6,7 +6,8 @@ import contextlib
 import logging
 
 from temporalio import activity
-from temporalio.client import Client, WorkflowFailureError
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
+from temporalio.service import RPCError, RPCStatusCode
 
 from activities.failures import translate
 from activities.heartbeat import Attempts, beating
@@ -121,7 +122,8 @@ class TurnActivities:
                     self._pool, "compensable_effects", turn_id=failure.turn_id, continued=True
                 )
                 if turn.status in turns.FINAL:
-                    return Recorded(turn.run_id or run_id, bool(undoable) and turn.status == "error")
+                    failed = turn.status == "error"
+                    return Recorded((turn.run_id if failed else None) or run_id, failed and bool(undoable))
                 faultpoints.reached(faultpoints.IN_FAILURE)
                 error = turn.error or {
                     "error": failure.kind,
@@ -166,18 +168,35 @@ class TurnActivities:
 
     @activity.defn(name=names.SWEEP)
     async def sweep(self) -> int:
-        """Starts turns that were recorded but never submitted, because the API died in between.
+        """Starts turns that were recorded but never submitted, because the API died in between, or lost their run.
 
         Returns:
             How many turns were submitted; submitting one that runs already changes nothing.
         """
         async with beating():
-            rows = await fetch_all(self._pool, "stranded_turns", age_seconds=SWEEP_AGE_SECONDS, limit=500)
+            age = {"age_seconds": SWEEP_AGE_SECONDS}
+            rows = await fetch_all(self._pool, "stranded_turns", **age, limit=500)
+            quiet = await fetch_all(self._pool, "quiet_turns", **age, limit=100)
+            rows += [row for row in quiet if await self._lost_its_run(str(row["thread_id"]))]
             for row in rows:
                 await self._submit(
                     str(row["thread_id"]), Queued(str(row["turn_id"]), row["seq"]), self._defaults
                 )
         return len(rows)
+
+    async def _lost_its_run(self, thread_id: str) -> bool:
+        """Whether nothing runs the thread's turn, as when an older run was reset, or Temporal lost its data.
+
+        A run that somebody terminated was meant to stop.
+        """
+        try:
+            described = await self._client.get_workflow_handle(names.workflow_id(thread_id)).describe()
+        except RPCError as exc:
+            return exc.status == RPCStatusCode.NOT_FOUND
+        return described.status not in (
+            WorkflowExecutionStatus.RUNNING,
+            WorkflowExecutionStatus.TERMINATED,
+        )
 
     async def _submit(self, thread_id: str, turn: Queued, defaults: Defaults) -> None:
         await submit(self._client, thread_id, Submit(turn), task_queue=self._task_queue, defaults=defaults)

@@ -166,7 +166,13 @@ class Engine:
     ) -> Outcome:
         async with self._project.graph(turn.graph_id, base_config(turn)) as graph:
             shown = await self._announce(turn, entry, writer)
-            over = entry.first and reset and not entry.again and turn.applied
+            fork_from = entry.checkpoint if entry.fork and elsewhere else None
+            # A begin that stored no checkpoint of its own (a command, an answer) is begun over: what it brought hangs
+            # on the checkpoint before it.
+            over = (entry.first and reset and not entry.again) or (
+                fork_from is not None and fork_from == turn.base
+            )
+            over = over and turn.applied
             if over:
                 await writer.write(lambda conn: turns.restore_base(conn, turn))
             plan = await make_plan(
@@ -174,7 +180,7 @@ class Engine:
                 turn,
                 first=entry.first,
                 # Once: the next attempt goes on from the fork, which this run has adopted the turn with.
-                fork_from=entry.checkpoint if entry.fork and elsewhere else None,
+                fork_from=None if over else fork_from,
                 over=over,
             )
             forks = plan.checkpoint_id is not None and not plan.begins
@@ -213,7 +219,7 @@ class Engine:
             asked = asked_of(turn)
             if "" in noted and plan.input is None:
                 return await self._stopped(turn, writer)
-            tap = Tap(writer, saver, gate, asked, first=entry.first or forks, shown=shown)
+            tap = Tap(writer, saver, gate, asked, first=entry.first or forks or plan.begins, shown=shown)
             seen = await self._seen_messages(turn, entry, asked)
             await self._stream(graph, turn, plan, writer, saver, gate, tap, asked, seen)
             writer.raise_error()

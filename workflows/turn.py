@@ -62,6 +62,7 @@ class TurnWorkflow:
         self._begun = start.going is not None
         self._older: Queued | None = None
         self._again = False
+        self._tried_again: list[str] = []
         self._fork_from: str | None = None
 
     # ------------------------------------------------------------ what clients may say
@@ -222,7 +223,8 @@ class TurnWorkflow:
         await self._hand_over(
             recorded.run_id, orphans=kind in (names.SUPERSEDED, names.UNDONE, names.NOT_FOUND)
         )
-        if recorded.run_id != workflow.info().run_id:
+        if recorded.run_id not in (workflow.info().run_id, *self._tried_again):
+            self._tried_again.append(recorded.run_id)
             return
         self._turn = None
         await workflow.wait_condition(workflow.all_handlers_finished)

@@ -228,6 +228,12 @@ SELECT t.thread_id, t.turn_id, t.seq, t.graph_id, t.strategy FROM turns.turn t
 WHERE t.status = 'pending' AND t.created_at < now() - make_interval(secs => %(age_seconds)s)
 ORDER BY t.thread_id, t.seq LIMIT %(limit)s
 
+-- name: quiet_turns
+-- Running by their rows, and untouched for a while: as many as can be asked about, other ones each time.
+SELECT t.thread_id, t.turn_id, t.seq FROM turns.turn t
+WHERE t.status = 'running' AND t.updated_at < now() - make_interval(secs => %(age_seconds)s)
+ORDER BY random() LIMIT %(limit)s
+
 -- name: load_turn
 -- For an activity; the input is left out once it was applied, since it can be large.
 SELECT t.turn_id, t.thread_id, t.seq, t.graph_id, t.assistant_id, t.status, t.origin, t.applied, t.resume,
@@ -262,7 +268,10 @@ WITH t AS (
         run_id = CASE WHEN origin IS NULL THEN %(run_id)s ELSE run_id END,
         begun_in = CASE WHEN origin IS NULL THEN %(begun_in)s ELSE begun_in END,
         base = CASE WHEN origin IS NULL THEN %(base)s ELSE base END,
-        prior_origin = CASE WHEN origin IS NULL THEN %(prior_origin)s::uuid ELSE prior_origin END
+        prior_origin = CASE WHEN origin IS NULL THEN %(prior_origin)s::uuid ELSE prior_origin END,
+        prior_thread = CASE WHEN origin IS NULL THEN (
+            SELECT jsonb_build_object('status', rest_status, 'error', rest_error, 'interrupts', interrupts)
+            FROM turns.thread WHERE thread_id = %(thread_id)s) ELSE prior_thread END
     WHERE turn_id = %(turn_id)s AND (status IN ('pending', 'running', 'error') OR %(over)s) RETURNING turn_id
 ), unneeded AS (
     DELETE FROM turns.base_write WHERE thread_id = %(thread_id)s AND turn_id <> %(turn_id)s
@@ -384,14 +393,17 @@ FROM turns.base_write WHERE turn_id = %(turn)s
 -- while other turns wait. Runs after `hold_thread_of`.
 WITH t AS (
     DELETE FROM turns.turn WHERE turn_id = %(turn_id)s AND status = ANY (%(statuses)s::text[])
-    RETURNING turn_id, thread_id, origin, prior_origin
+    RETURNING turn_id, thread_id, origin, prior_origin, prior_thread
 )
 UPDATE turns.thread h SET status = CASE
         WHEN EXISTS (SELECT 1 FROM turns.turn o WHERE o.thread_id = h.thread_id AND o.turn_id <> t.turn_id
                      AND o.status IN ('pending', 'running')) THEN 'busy'
-        ELSE h.rest_status END,
+        ELSE coalesce(t.prior_thread ->> 'status', h.rest_status) END,
+    rest_status = coalesce(t.prior_thread ->> 'status', h.rest_status),
+    interrupts = coalesce(t.prior_thread -> 'interrupts', h.interrupts),
     origin = CASE WHEN t.origin IS NULL THEN h.origin ELSE t.prior_origin END,
-    error = CASE WHEN h.rest_status = 'error' THEN h.rest_error ELSE %(error)s END,
+    error = CASE coalesce(t.prior_thread ->> 'status', h.rest_status)
+        WHEN 'error' THEN coalesce(t.prior_thread -> 'error', h.rest_error) ELSE %(error)s END,
     -- The graph that the state belongs to is the one of the last turn that is left.
     metadata = h.metadata || coalesce((
         SELECT jsonb_build_object('graph_id', o.graph_id, 'assistant_id', o.assistant_id) FROM turns.turn o

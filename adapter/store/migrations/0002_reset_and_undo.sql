@@ -5,9 +5,10 @@ ALTER TABLE turns.turn
     -- by Reset keeps): a step that finds another run here was reset, or goes on with a long turn in its next run.
     ADD COLUMN run_id text,
     ADD COLUMN begun_in text,
-    -- The thread's checkpoint and origin before the turn; NULL is a thread without any.
+    -- The thread's checkpoint, origin and status before the turn; NULL is a thread without any.
     ADD COLUMN base text,
     ADD COLUMN prior_origin uuid,
+    ADD COLUMN prior_thread jsonb,
     -- It ended at an interrupt or a static breakpoint: the next turn may continue it.
     ADD COLUMN waits boolean NOT NULL DEFAULT false,
     -- Its effects are, or were, compensated: it cannot be retried or continued any more.
