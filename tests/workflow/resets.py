@@ -6,16 +6,24 @@ import contextlib
 import uuid
 
 from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.enums.v1 import EventType
+from temporalio.api.enums.v1 import EventType, ResetReapplyExcludeType
 from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import WorkflowFailureError
 
 from tests.stack import Stack
 from workflows import names
 
+_SIGNAL = ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL
+
 
 async def reset(
-    running: Stack, thread: str, run_id: str | None = None, *, after: str | None = None, back: int = 1
+    running: Stack,
+    thread: str,
+    run_id: str | None = None,
+    *,
+    after: str | None = None,
+    back: int = 1,
+    without_signals: bool = False,
 ) -> str:
     """Resets a run, the latest without `run_id`; returns the new run's id.
 
@@ -26,6 +34,7 @@ async def reset(
         after: the activity after whose first completion the run shall go on; "" is the very beginning; None is the
             last workflow task, which is the UI's first choice.
         back: which workflow task from the end, for no `after`.
+        without_signals: whether later signals are left out.
     """
     workflow_id = names.workflow_id(thread)
     handle = running.client.get_workflow_handle(workflow_id, run_id=run_id)
@@ -54,6 +63,7 @@ async def reset(
             reason="try again",
             workflow_task_finish_event_id=finish,
             request_id=str(uuid.uuid4()),
+            reset_reapply_exclude_types=[_SIGNAL] if without_signals else [],
         )
     )
     return made.run_id
