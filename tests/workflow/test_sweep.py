@@ -7,8 +7,10 @@ import uuid
 from adapter.store import requests
 from adapter.store.requests import NewTurn
 from tests.graphs.shapes import linear
+from tests.graphs.slow import Switch, waiting
 from tests.servers import Postgres
 from tests.stack import Stack, stack
+from tests.workflow.resets import closed, reset
 from workflows import names
 
 
@@ -44,3 +46,37 @@ async def test_the_next_turn_lets_it_go_first(postgres: Postgres, temporal: str)
         assert (await running.ended(stranded))["status"] == "success"
         trail = (await running.state("graph", thread)).values["trail"]
         assert [word for word in trail if len(word) > 1] == ["stranded", "next"]
+
+
+async def test_the_sweep_finds_a_turn_that_lost_its_run(postgres: Postgres, temporal: str) -> None:
+    """Its run was ended by the reset of an older one, which had nothing more to do; a terminated one is left alone."""
+    switch = Switch()
+    switch.go.set()
+    async with stack(postgres.clone(), temporal, {"graph": waiting(switch)}) as running:
+        turns: list[str] = []
+        for lost in (True, False):
+            thread = str(uuid.uuid4())
+            await running.turn(thread=thread, input={"trail": ["1"]})
+            await closed(running, thread)
+            old = await running.client.get_workflow_handle(names.workflow_id(thread)).describe()
+            switch.go.clear()
+            switch.started.clear()
+            turns.append(await running.submit(thread=thread, input={"trail": ["2"]}))
+            await switch.started.wait()
+            if lost:
+                await reset(running, thread, old.run_id)
+                await closed(running, thread)
+            else:
+                await running.client.get_workflow_handle(names.workflow_id(thread)).terminate()
+            switch.go.set()
+        async with running.pool.connection() as conn:
+            await conn.execute("UPDATE turns.turn SET updated_at = now() - interval '1 hour'")
+        submitted = await running.client.execute_workflow(
+            names.SWEEP_WORKFLOW,
+            id=f"sweep-{turns[0]}",
+            task_queue=running.settings.task_queue,
+            result_type=int,
+        )
+
+        assert submitted == 1
+        assert (await running.ended(turns[0]))["status"] == "success"
