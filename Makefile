@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: dev test test-fast faults disconnect check format lint types imports lock clean
+.PHONY: dev test test-fast faults soak disconnect check format lint types imports lock clean
 
 dev: $(STAMP)
 	@exec $(BIN)/turns dev
@@ -18,6 +18,10 @@ test-fast: $(STAMP)
 # Every fault point of a worker, killed and frozen there, on several graphs; SEED chooses the moments.
 faults: $(STAMP)
 	$(BIN)/python -m pytest -m faults
+
+# A thousand turns on a whole local stack while its processes are killed. Minutes.
+soak: $(STAMP)
+	$(BIN)/python -m tests.soak
 
 # What becomes of bookings when clients leave and write twice: ours next to handlers written by hand. Minutes.
 disconnect: $(STAMP)

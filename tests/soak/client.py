@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 
 import httpx
@@ -13,6 +13,7 @@ import httpx
 from tests.api.serving import Event, parse
 
 AMOUNT = 80
+PAUSE_SECONDS = 0.3  # at most, between two turns of a conversation
 FINAL = frozenset({"success", "error", "interrupted", "timeout"})
 
 
@@ -42,33 +43,31 @@ class Conversation:
     """A thread and its turns, in the order in which they are sent.
 
     Attributes:
-        waits: whether each turn is sent when the one before has ended, or when it was accepted.
+        number: which conversation it is.
+        thread: its thread.
+        turns: those sent so far.
     """
 
-    thread: str
-    turns: list[Turn]
-    waits: bool
+    number: int
+    thread: str = field(default_factory=lambda: str(uuid.uuid4()))
+    turns: list[Turn] = field(default_factory=list[Turn])
 
-    async def hold(self, http: httpx.AsyncClient, chosen: random.Random) -> None:
-        """Sends all turns and follows each to its end."""
+    async def hold(
+        self, http: httpx.AsyncClient, turns: int, goes_on: Callable[[], bool], chosen: random.Random
+    ) -> None:
+        """Sends so many turns, and more while it goes on; follows each to its end.
+
+        Every other conversation sends a turn as soon as the one before was accepted, and not when it has ended.
+        """
         async with asyncio.TaskGroup() as following:
-            for turn in self.turns:
+            while len(self.turns) < turns or goes_on():
+                booking = f"{self.thread[:8]}-{self.number}-{len(self.turns) + 1}"
+                turn = Turn(booking, str(uuid.uuid4()))
+                self.turns.append(turn)
                 accepted = asyncio.Event()
                 task = following.create_task(_to_its_end(http, self.thread, turn, accepted))
-                await (asyncio.wait({task}) if self.waits else accepted.wait())
-                await asyncio.sleep(chosen.uniform(0, 0.2))  # a person who types fast
-
-
-def conversations(threads: int, turns: int) -> list[Conversation]:
-    """Returns conversations that have not begun."""
-    return [
-        Conversation(
-            str(uuid.uuid4()),
-            [Turn(f"c{number}t{turn}", str(uuid.uuid4())) for turn in range(1, turns + 1)],
-            waits=number % 2 == 0,
-        )
-        for number in range(1, threads + 1)
-    ]
+                await (asyncio.wait({task}) if self.number % 2 else accepted.wait())
+                await asyncio.sleep(chosen.uniform(0, PAUSE_SECONDS))
 
 
 async def _to_its_end(http: httpx.AsyncClient, thread: str, turn: Turn, accepted: asyncio.Event) -> None:

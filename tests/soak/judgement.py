@@ -54,11 +54,13 @@ async def judge(soaked: Soaked, held: Sequence[Conversation]) -> Judgement:
 
 
 def _judge_provider(soaked: Soaked, held: Sequence[Conversation], found: Judgement) -> None:
-    ledger = soaked.ledger()
-    found.attempts = sum(entry["kind"] == "charge" for entry in ledger["attempts"])
-    acted = Counter((entry["kind"], entry["parameters"]["booking_id"]) for entry in ledger["effects"])
-    found.effects = sum(count for (kind, _), count in acted.items() if kind == "charge")
+    tried, acted = (
+        Counter((entry["kind"], entry["parameters"]["booking_id"]) for entry in soaked.ledger()[what])
+        for what in ("attempts", "effects")
+    )
     for turn in (turn for one in held for turn in one.turns):
+        found.attempts += tried["charge", turn.booking]
+        found.effects += acted["charge", turn.booking]
         for kind in ("charge", "notification"):
             count = acted[kind, turn.booking]
             if count != 1:

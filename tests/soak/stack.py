@@ -56,23 +56,23 @@ class Soaked:
         """Returns the provider's attempts and effects."""
         return httpx.get(f"{self.provider.url}/ledger", trust_env=False, timeout=60).json()
 
-    async def kill(self, chosen: random.Random, every: float, say: Callable[[str], None]) -> None:
-        """Kills a process of some kind every so many seconds, until it is cancelled."""
-        while True:
-            # All kinds in every round of four, in another order each time.
+    async def kill(
+        self, chosen: random.Random, every: float, rounds: int, say: Callable[[str], None]
+    ) -> None:
+        """Kills a process every so many seconds: in each round one of each kind, in another order each time."""
+        for _ in range(rounds):
             for kind in chosen.sample(KINDS, len(KINDS)):
                 await asyncio.sleep(every * chosen.uniform(0.5, 1.5))
-                victims = await asyncio.to_thread(self._parts, kind)
-                if not victims:
-                    continue  # it is being started again
+                while not (victims := await asyncio.to_thread(self._parts, kind)):
+                    await asyncio.sleep(0.1)  # it is being started again
                 with contextlib.suppress(psutil.NoSuchProcess):
                     chosen.choice(victims).kill()
                     self.ended[kind] += 1
                     say(f"killed {kind}")
 
-    async def restart(self, say: Callable[[str], None]) -> None:
-        """Asks our processes to stop, one after the other, each once its predecessor is replaced; until cancelled."""
-        while True:
+    async def restart(self, rounds: int, say: Callable[[str], None]) -> None:
+        """Asks our processes to stop, one after the other, each once the one before it was replaced."""
+        for _ in range(rounds):
             for kind in OURS:
                 for victim in await asyncio.to_thread(self._parts, kind):
                     with contextlib.suppress(psutil.NoSuchProcess):
