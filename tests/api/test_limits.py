@@ -6,57 +6,56 @@ import asyncio
 
 import pytest
 
-from tests.api.graphs import Held, Ticking, steps
-from tests.api.serving import first_events, parse, serving
+from tests.api.graphs import Held, Ticking
+from tests.api.serving import Serving, first_events, parse, serving
+
+HELD = Held()
+GRAPHS = {"graph": HELD.graph()}
+SETTINGS = {"queued_turns": 2, "request_bytes": 2000}
 
 
 @pytest.mark.parametrize("route", ["runs", "runs/stream", "runs/wait"])
-async def test_a_full_queue(database_url: str, temporal: str, route: str) -> None:
-    held = Held()
-    async with serving(database_url, temporal, {"graph": held.graph()}, queued_turns=2) as api:
-        thread = await api.thread()
-        runs = [await api.run(thread, input={"n": n}) for n in range(3)]
-        body = {"assistant_id": "graph", "input": {"n": 9}}
-        refused = await api.http.post(f"/threads/{thread}/{route}", json=body)
-        listed = (await api.http.get(f"/threads/{thread}/runs")).json()
+async def test_a_full_queue(api: Serving, held: Held, route: str) -> None:
+    thread = await api.thread()
+    runs = [await api.run(thread, input={"n": n}) for n in range(3)]
+    body = {"assistant_id": "graph", "input": {"n": 9}}
+    refused = await api.http.post(f"/threads/{thread}/{route}", json=body)
+    listed = (await api.http.get(f"/threads/{thread}/runs")).json()
 
-        assert refused.status_code == 429
-        assert refused.json()["detail"].startswith(f"Thread {thread} has 2 turns waiting, as many as it may.")
-        assert [run["run_id"] for run in reversed(listed)] == runs
+    assert refused.status_code == 429
+    assert refused.json()["detail"].startswith(f"Thread {thread} has 2 turns waiting, as many as it may.")
+    assert [run["run_id"] for run in reversed(listed)] == runs
 
-        held.go.set()
-        for run in runs:
-            await api.stack.ended(run)
-        assert (await api.http.get(f"/threads/{thread}")).json()["status"] == "idle"
-        assert (await api.wait(thread, input={"n": 9}))["n"] == 4
+    held.go.set()
+    for run in runs:
+        await api.stack.ended(run)
+    assert (await api.http.get(f"/threads/{thread}")).json()["status"] == "idle"
+    assert (await api.wait(thread, input={"n": 9}))["n"] == 4
 
 
-async def test_cutting_in_on_a_full_queue(database_url: str, temporal: str) -> None:
-    held = Held()
-    async with serving(database_url, temporal, {"graph": held.graph()}, queued_turns=1) as api:
-        thread = await api.thread()
-        runs = [await api.run(thread, input={"n": n}) for n in range(2)]
-        await held.started.wait()
-        held.go.set()
-        last = await api.run(thread, input={"n": 9}, multitask_strategy="interrupt")
-        rows = [await api.stack.ended(run) for run in (*runs, last)]
+async def test_cutting_in_on_a_full_queue(api: Serving, held: Held) -> None:
+    thread = await api.thread()
+    runs = [await api.run(thread, input={"n": n}) for n in range(3)]
+    await held.started.wait()
+    held.go.set()
+    last = await api.run(thread, input={"n": 9}, multitask_strategy="interrupt")
+    rows = [await api.stack.ended(run) for run in (*runs, last)]
 
-        assert rows[-1]["status"] == "success"
+    assert rows[-1]["status"] == "success"
 
 
-async def test_a_body_that_is_too_large(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, {"graph": steps("a")}, request_bytes=2000) as api:
-        thread = await api.thread()
-        before = (await api.http.get(f"/threads/{thread}")).json()
-        body = {"assistant_id": "graph", "input": {"trail": ["x" * 2000]}, "metadata": {"a": 1}}
-        for route in (f"/threads/{thread}/runs", f"/threads/{thread}/runs/stream", "/runs/wait", "/threads"):
-            refused = await api.http.post(route, json=body)
-            assert refused.status_code == 413
-            assert refused.json() == {"detail": "The request body is larger than 2000 bytes"}
+async def test_a_body_that_is_too_large(api: Serving) -> None:
+    thread = await api.thread()
+    before = (await api.http.get(f"/threads/{thread}")).json()
+    body = {"assistant_id": "graph", "input": {"trail": ["x" * 2000]}, "metadata": {"a": 1}}
+    for route in (f"/threads/{thread}/runs", f"/threads/{thread}/runs/stream", "/runs", "/threads"):
+        refused = await api.http.post(route, json=body)
+        assert refused.status_code == 413
+        assert refused.json() == {"detail": "The request body is larger than 2000 bytes"}
 
-        assert (await api.http.get(f"/threads/{thread}/runs")).json() == []
-        assert (await api.http.get(f"/threads/{thread}")).json() == before
-        assert (await api.http.post("/threads/count", json={})).json() == 1
+    assert (await api.http.get(f"/threads/{thread}/runs")).json() == []
+    assert (await api.http.get(f"/threads/{thread}")).json() == before
+    assert (await api.http.post("/threads/count", json={"metadata": {"a": 1}})).json() == 0
 
 
 async def test_every_connection_in_use(database_url: str, temporal: str) -> None:

@@ -7,7 +7,7 @@ from tests.api.serving import serving
 
 
 async def test_headers_and_bytes(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, {"graph": steps("plan")}) as api:
+    async with serving(database_url, temporal, {"graph": steps("plan")}, sse_heartbeat=30) as api:
         thread = await api.thread()
         answered = await api.http.post(
             f"/threads/{thread}/runs/stream",

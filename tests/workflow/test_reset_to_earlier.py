@@ -5,9 +5,11 @@ from __future__ import annotations
 import operator
 import uuid
 from collections import Counter
+from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 import pytest
+import pytest_asyncio
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Send, interrupt
@@ -89,45 +91,54 @@ SHAPES = {
 }
 
 
+# What the nodes of the shapes share with the test that runs.
+KEYS: list[tuple[str, str]] = []
+BROKEN: list[str] = []
+
+
+@pytest_asyncio.fixture(scope="module")
+async def running(postgres: Postgres, temporal: str) -> AsyncIterator[Stack]:
+    graphs = {shape: build(KEYS, BROKEN) for shape, (build, _) in SHAPES.items()}
+    async with stack(postgres.clone(), temporal, graphs) as it:
+        yield it
+
+
 @pytest.mark.parametrize("fails", [True, False], ids=["failed", "succeeded"])
 @pytest.mark.parametrize("after", ["", "turn:begin", "a", "b"])
 @pytest.mark.parametrize("shape", SHAPES)
-async def test_the_turn_is_done_again_from_there(
-    postgres: Postgres, temporal: str, shape: str, after: str, fails: bool
-) -> None:
-    keys: list[tuple[str, str]] = []
-    broken: list[str] = ["c"] if fails else []
-    build, trail = SHAPES[shape]
-    async with stack(postgres.clone(), temporal, {"graph": build(keys, broken)}) as running:
-        thread = str(uuid.uuid4())
-        await running.turn("graph", thread=thread, input={"trail": ["-"]}, config={"recursion_limit": 4})
-        before = len(keys)
-        turn = await running.submit(
-            thread=thread, input={"trail": ["+"]}, config={"recursion_limit": 4}, stream_mode="values"
-        )
-        first = await running.ended(turn)
-        await closed(running, thread)
-        broken.clear()
-        left_behind = await running.state("graph", thread)
+async def test_the_turn_is_done_again_from_there(running: Stack, shape: str, after: str, fails: bool) -> None:
+    _, trail = SHAPES[shape]
+    KEYS.clear()
+    BROKEN[:] = ["c"] if fails else []
+    thread = str(uuid.uuid4())
+    await running.turn(shape, thread=thread, input={"trail": ["-"]}, config={"recursion_limit": 4})
+    before = len(KEYS)
+    turn = await running.submit(
+        shape, thread=thread, input={"trail": ["+"]}, config={"recursion_limit": 4}, stream_mode="values"
+    )
+    first = await running.ended(turn)
+    await closed(running, thread)
+    BROKEN.clear()
+    left_behind = await running.state(shape, thread)
 
-        await reset(running, thread, after=after)
-        await closed(running, thread)
-        row = await running.ended(turn)
+    await reset(running, thread, after=after)
+    await closed(running, thread)
+    row = await running.ended(turn)
 
-        assert (first["status"], row["status"]) == ("error" if fails else "success", "success")
-        first_turn = ["-"] if fails else ["-", *trail]
-        assert (await running.state("graph", thread)).values["trail"][len(first_turn) :] != []
-        assert (await running.state("graph", thread)).values["trail"][-len(trail) - 1 :] == ["+", *trail]
-        # Whatever ran again, ran under the key it had.
-        mine = keys[before:]
-        assert {name for name, _ in mine} == set(trail)
-        assert len(set(mine)) == len(trail)
-        # The branch that was left behind is still there, next to the one that the thread is on now.
-        children = await _children(running, thread)
-        assert max(children.values()) == (1 if (shape, after, fails) == ("chain", "b", True) else 2)
-        again = [c async for c in AsyncPostgresSaver(running.pool).alist(left_behind.config, limit=1)]  # type: ignore[arg-type]
-        assert len(again) == 1
-        assert (await requests.get_thread(running.pool, thread))["status"] == "idle"
+    assert (first["status"], row["status"]) == ("error" if fails else "success", "success")
+    first_turn = ["-"] if fails else ["-", *trail]
+    assert (await running.state(shape, thread)).values["trail"][len(first_turn) :] != []
+    assert (await running.state(shape, thread)).values["trail"][-len(trail) - 1 :] == ["+", *trail]
+    # Whatever ran again, ran under the key it had.
+    mine = KEYS[before:]
+    assert {name for name, _ in mine} == set(trail)
+    assert len(set(mine)) == len(trail)
+    # The branch that was left behind is still there, next to the one that the thread is on now.
+    children = await _children(running, thread)
+    assert max(children.values()) == (1 if (shape, after, fails) == ("chain", "b", True) else 2)
+    again = [c async for c in AsyncPostgresSaver(running.pool).alist(left_behind.config, limit=1)]  # type: ignore[arg-type]
+    assert len(again) == 1
+    assert (await requests.get_thread(running.pool, thread))["status"] == "idle"
 
 
 async def test_a_reset_into_a_running_turn(postgres: Postgres, temporal: str) -> None:
