@@ -47,12 +47,11 @@ CELLS = [
     ),
     *(Cell(point, act, scenario) for point, scenario in ONLY_IN.items() for act in ACTS),
 ]
+# Some more of them are field reports, in `tests/field/test_fr_02_05_08_28_faults.py`.
 FEW = [
     Cell(faultpoints.AFTER_EFFECT, "kill", "sequence"),
     Cell(faultpoints.IN_CHECKPOINT, "kill", "fan-out"),
-    Cell(faultpoints.BEFORE_COMPLETION, "kill", "nested"),
     Cell(faultpoints.AFTER_EFFECT, "kill", "resumed"),
-    Cell(faultpoints.AFTER_EFFECT, "freeze", "sequence"),
     Cell(faultpoints.IN_CHECKPOINT, "freeze", "fan-out"),
     Cell(faultpoints.IN_HAND_OVER, "kill", "failed, one queued"),
     Cell(faultpoints.IN_FINISH, "kill", "cancelled"),
