@@ -14,6 +14,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 # Nobody waits for it: what is handed back goes on at once.
 NEVER = 3600.0
 
+LONG = pytest.mark.faults
+
 
 @pytest.mark.parametrize("graph", ["patient", "stubborn"])
 async def test_a_node_that_outlives_the_grace_is_handed_back(
@@ -40,7 +42,7 @@ async def test_a_node_that_outlives_the_grace_is_handed_back(
         assert (graph == "patient") == (on.told[1] == ("left", first.pid))
 
 
-@pytest.mark.parametrize("graph", ["charging", "charging_sync"])
+@pytest.mark.parametrize("graph", ["charging", pytest.param("charging_sync", marks=LONG)])
 async def test_an_effect_that_ends_within_the_grace_is_not_repeated(
     database_url: str, temporal: str, tmp_path: Path, graph: str
 ) -> None:
@@ -58,8 +60,8 @@ async def test_an_effect_that_ends_within_the_grace_is_not_repeated(
         assert "attempt 1 is handed back" not in first.text
 
 
-@pytest.mark.parametrize("graph", ["charging", "charging_sync"])
-@pytest.mark.parametrize(("delay", "journaled"), [("2", True), ("9", False)])
+@pytest.mark.parametrize("graph", ["charging", pytest.param("charging_sync", marks=LONG)])
+@pytest.mark.parametrize(("delay", "journaled"), [("2", True), pytest.param("9", False, marks=LONG)])
 async def test_an_effect_that_outlives_the_grace_happens_once(
     database_url: str, temporal: str, tmp_path: Path, graph: str, delay: str, journaled: bool
 ) -> None:
@@ -84,7 +86,7 @@ async def test_an_effect_that_outlives_the_grace_happens_once(
         assert "is handed back" in first.text
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=LONG)])
 async def test_a_second_signal_ends_at_once_and_loses_nothing_either(
     database_url: str, temporal: str, tmp_path: Path, number: signal.Signals
 ) -> None:
