@@ -57,32 +57,43 @@ class Conversation:
     ) -> None:
         """Sends so many turns, and more while it goes on; follows each to its end.
 
-        Every other conversation sends a turn as soon as the one before was accepted, and not when it has ended.
+        Every other conversation sends a turn as soon as the one before was accepted, while two others are not ended,
+        and not when it has ended.
         """
+        ahead = asyncio.Semaphore(1 if self.number % 2 else 3)
         async with asyncio.TaskGroup() as following:
             while len(self.turns) < turns or goes_on():
                 booking = f"{self.thread[:8]}-{self.number}-{len(self.turns) + 1}"
+                await ahead.acquire()
                 turn = Turn(booking, str(uuid.uuid4()))
                 self.turns.append(turn)
                 accepted = asyncio.Event()
                 task = following.create_task(_to_its_end(http, self.thread, turn, accepted))
-                await (asyncio.wait({task}) if self.number % 2 else accepted.wait())
+                task.add_done_callback(lambda _: ahead.release())
+                await accepted.wait()
                 await asyncio.sleep(chosen.uniform(0, PAUSE_SECONDS))
 
 
 async def _to_its_end(http: httpx.AsyncClient, thread: str, turn: Turn, accepted: asyncio.Event) -> None:
-    while turn.status not in FINAL:
+    """Sends a turn and reads its stream until the run has ended and a further look brings nothing new.
+
+    A stream may also end because its server stops, which looks the same as the run's end.
+    """
+    shown = -1
+    while turn.status not in FINAL or shown < len(turn.offsets):
+        shown = len(turn.offsets)
         try:
             if turn.run is None:
                 await _send(http, thread, turn, accepted)
             else:
                 await _rejoin(http, thread, turn)
-            # A stream may also end because its server stops; only the run's status tells.
-            answered = await http.get(f"/threads/{thread}/runs/{turn.run}")
-            answered.raise_for_status()
-            turn.status = answered.json()["status"]
+            if turn.status not in FINAL:
+                answered = await http.get(f"/threads/{thread}/runs/{turn.run}")
+                turn.status = answered.raise_for_status().json()["status"]
+                shown = -1
         except (httpx.TransportError, httpx.HTTPStatusError, TimeoutError):
             turn.breaks += 1
+            shown = -1
             await asyncio.sleep(0.3)
 
 

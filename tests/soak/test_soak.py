@@ -18,7 +18,14 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Soaked]:
         yield it
 
 
-@pytest.mark.parametrize(("rolling", "kinds"), [(True, OURS), (False, KINDS)], ids=["restarted", "killed"])
+@pytest.mark.parametrize(
+    ("rolling", "kinds"),
+    [
+        pytest.param(True, OURS, id="restarted"),
+        # A turn whose API process died before it submitted it may have to wait for the sweep, for 90 s.
+        pytest.param(False, KINDS, id="killed", marks=pytest.mark.faults),
+    ],
+)
 async def test_nothing_is_lost_and_nothing_doubled(
     stack: Soaked, rolling: bool, kinds: tuple[str, ...]
 ) -> None:
