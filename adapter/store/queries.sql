@@ -166,9 +166,7 @@ WITH original AS (
 ), saved AS (
     INSERT INTO checkpoints (
         thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata)
-    SELECT %(to)s::text, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint,
-        CASE WHEN metadata ? 'thread_id' THEN metadata || jsonb_build_object('thread_id', %(to)s::text)
-             ELSE metadata END
+    SELECT %(to)s::text, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata
     FROM checkpoints WHERE thread_id = %(from)s
 ), channels AS (
     INSERT INTO checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
