@@ -65,7 +65,7 @@ async def with_assistant(project: Project, assistant: DictRow, request: dict[str
     merged: dict[str, Any] = {
         **config,
         **said,
-        "configurable": {**own, **context, **_inner(said, "configurable")},
+        "configurable": {**_placeless({**own, **context}), **_inner(said, "configurable")},
         "metadata": {**_inner(config, "metadata"), **_inner(said, "metadata")},
     }
     if not merged["metadata"]:
@@ -88,9 +88,13 @@ def assistant_config(assistant: DictRow) -> RunnableConfig:
 
 def thread_config(config: Mapping[str, Any]) -> dict[str, Any]:
     """Returns what the thread remembers of a run's config: all but the place it started from."""
+    return {**config, "configurable": _placeless(_inner(config, "configurable"))}
+
+
+def _placeless(configurable: Mapping[str, Any]) -> dict[str, Any]:
+    """Leaves out where in a thread's history a run starts: that is said by one request, for itself."""
     place = ("checkpoint_id", "checkpoint_ns", "checkpoint_map", "thread_id")
-    configurable: Mapping[str, Any] = config.get("configurable") or {}
-    return {**config, "configurable": {k: v for k, v in configurable.items() if k not in place}}
+    return {key: value for key, value in configurable.items() if key not in place}
 
 
 async def _fitting(project: Project, graph_id: str, configurable: Mapping[str, Any]) -> dict[str, Any]:

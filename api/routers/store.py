@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
-from langgraph.store.base import BaseStore, InvalidNamespaceError, Item, SearchItem
+from langgraph.store.base import (
+    GetOp,
+    Item,
+    ListNamespacesOp,
+    MatchCondition,
+    Op,
+    PutOp,
+    SearchItem,
+    SearchOp,
+)
 from starlette.responses import Response
 
 from adapter.errors import Invalid, PublicError
@@ -19,6 +27,9 @@ from api.shapes import when
 
 router = APIRouter(prefix="/store", tags=["store"])
 
+# LangGraph's own.
+_RESERVED = "langgraph"
+
 
 class Missing(PublicError):
     """The request does not say where."""
@@ -27,8 +38,10 @@ class Missing(PublicError):
 @router.put("/items")
 async def put(parts: PartsDep, body: Annotated[ItemPut, Depends(BodyOf(ItemPut))]) -> Response:
     """Stores an item, or replaces it."""
-    async with _store(parts) as store:
-        await store.aput(_checked(body.namespace), body.key, body.value, index=body.index, ttl=body.ttl)
+    namespace = _checked(body.namespace)
+    if namespace[0] == _RESERVED:
+        raise Invalid(f'The first label of a namespace cannot be "{_RESERVED}"')
+    await _do(parts, PutOp(namespace, body.key, body.value, index=body.index, ttl=body.ttl))
     return Response(status_code=204)
 
 
@@ -37,38 +50,31 @@ async def get(
     parts: PartsDep,
     namespace: Annotated[list[str] | None, Query()] = None,
     key: str = "",
-    refresh_ttl: bool | None = None,
+    refresh_ttl: bool = True,
 ) -> Response:
     """Returns an item, or null; `namespace` has its labels joined by dots."""
     labels = [label for part in namespace or () if part for label in part.split(".")]
     if not key:
         raise Missing("Key is required")
-    async with _store(parts) as store:
-        item = await store.aget(_checked(labels), key, refresh_ttl=refresh_ttl)
+    item: Item | None = await _do(parts, GetOp(_checked(labels), key, refresh_ttl))
     return answer(None if item is None else _item(item))
 
 
 @router.delete("/items")
 async def delete(parts: PartsDep, body: Annotated[ItemAt, Depends(BodyOf(ItemAt))]) -> Response:
     """Deletes an item, if it is there."""
-    async with _store(parts) as store:
-        await store.adelete(_checked(body.namespace), body.key)
+    await _do(parts, PutOp(_checked(body.namespace), body.key, None))
     return Response(status_code=204)
 
 
 @router.post("/items/search")
 async def search(parts: PartsDep, body: Annotated[ItemSearch, Depends(BodyOf(ItemSearch))]) -> Response:
     """Returns items below a namespace whose value fits the filter."""
-    async with _store(parts) as store:
-        found = await store.asearch(
-            _labels(body.namespace_prefix),
-            query=body.query,
-            filter=body.filter,
-            limit=body.limit,
-            offset=body.offset,
-            refresh_ttl=body.refresh_ttl,
-        )
-    return answer({"items": [_found(item) for item in found]})
+    prefix = _labels(body.namespace_prefix)
+    found: list[SearchItem] = await _do(
+        parts, SearchOp(prefix, body.filter, body.limit, body.offset, body.query, body.refresh_ttl)
+    )
+    return answer({"items": [{**_item(item), "score": item.score} for item in found]})
 
 
 @router.post("/namespaces")
@@ -76,14 +82,14 @@ async def namespaces(
     parts: PartsDep, body: Annotated[NamespaceSearch, Depends(BodyOf(NamespaceSearch))]
 ) -> Response:
     """Returns the namespaces that hold items, in order."""
-    async with _store(parts) as store:
-        found = await store.alist_namespaces(
-            prefix=_labels(body.prefix or ()),
-            suffix=_labels(body.suffix or ()),
-            max_depth=body.max_depth,
-            limit=body.limit,
-            offset=body.offset,
-        )
+    conditions: list[MatchCondition] = []
+    if body.prefix:
+        conditions.append(MatchCondition("prefix", _labels(body.prefix)))
+    if body.suffix:
+        conditions.append(MatchCondition("suffix", _labels(body.suffix)))
+    found: list[tuple[str, ...]] = await _do(
+        parts, ListNamespacesOp(tuple(conditions), body.max_depth, body.limit, body.offset)
+    )
     return answer({"namespaces": found})
 
 
@@ -100,16 +106,16 @@ def _labels(namespace: Sequence[str]) -> tuple[str, ...]:
     return tuple(namespace)
 
 
-@asynccontextmanager
-async def _store(parts: Parts) -> AsyncGenerator[BaseStore]:
-    """Yields the store; what it refuses is the client's to know."""
+async def _do(parts: Parts, op: Op) -> Any:
+    """Carries out an operation by itself: among those of other clients, one that is refused would fail all of them.
+
+    Raises:
+        Invalid: the store does not know an operator of the filter.
+    """
     async with store_errors():
         try:
-            yield parts.store
-        except (
-            InvalidNamespaceError,
-            ValueError,
-        ) as exc:  # a reserved label, an operator that a filter cannot have
+            return (await parts.store.abatch([op]))[0]
+        except ValueError as exc:
             raise Invalid(str(exc)) from None
 
 
@@ -121,7 +127,3 @@ def _item(item: Item) -> dict[str, Any]:
         "created_at": when(item.created_at),
         "updated_at": when(item.updated_at),
     }
-
-
-def _found(item: SearchItem) -> dict[str, Any]:
-    return {**_item(item), "score": item.score}

@@ -10,8 +10,9 @@ from langgraph.types import StateUpdate
 from psycopg.rows import DictRow
 from starlette.responses import Response
 
-from adapter.errors import Conflict, Invalid, NotFound
+from adapter.errors import Conflict, NotFound
 from adapter.store import requests, thread_copy, thread_prune
+from adapter.turn_request import command_of
 from api.bodies import BodyOf
 from api.deps import Parts, PartsDep, ThreadId, answer, checked_uuid, pagination, selected
 from api.extract import extracted
@@ -24,6 +25,7 @@ from api.schemas.threads import (
     ThreadPrune,
     ThreadSearch,
     Ttl,
+    Update,
 )
 from api.shapes import thread_json, ttl_json
 from api.snapshots import Address
@@ -131,6 +133,12 @@ def _lifetime(ttl: Ttl | None) -> requests.Lifetime | None:
 
 
 def _updates(superstep: Superstep) -> list[StateUpdate]:
-    if any(update.command for update in superstep.updates):
-        raise Invalid("supersteps with a command are not supported yet")
-    return [StateUpdate(update.values, update.as_node) for update in superstep.updates]
+    return [StateUpdate(_said(update), update.as_node) for update in superstep.updates]
+
+
+def _said(update: Update) -> Any:
+    """Returns what a node would have returned: values, or a command."""
+    if update.command is None:
+        return update.values
+    command = update.command.model_dump(exclude_unset=True)
+    return command_of({**command, "resume": None}) or update.values

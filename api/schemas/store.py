@@ -37,7 +37,7 @@ class ItemSearch(Body):
     limit: Limit = 10
     offset: Offset = 0
     query: str | None = None
-    refresh_ttl: bool | None = None
+    refresh_ttl: bool = True
 
 
 class NamespaceSearch(Body):

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from adapter.store.requests import Lifetime
 from api.bodies import Body, refuse_reserved
+from api.schemas.commands import Command
 
 Metadata = Annotated[dict[str, Any], AfterValidator(refuse_reserved)]
 Limit = Annotated[int, Field(ge=1, le=1000)]
@@ -21,7 +22,7 @@ class Update(Body):
     """One edit of a superstep, as if a node had returned it."""
 
     values: Any = None
-    command: dict[str, Any] | None = None
+    command: Command | None = None
     as_node: str | None = None
 
 

@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 
 from adapter.graphs import Project
 from tests.api.graphs import Held, steps
-from tests.api.serving import Serving, in_front_of, serving
+from tests.api.serving import Serving, fresh, in_front_of, serving
 
 
 class Context(TypedDict, total=False):
@@ -103,6 +103,17 @@ async def test_context_of_a_new_version(database_url: str, temporal: str) -> Non
             assert (seen["context"], seen["configurable"]) == ({"lang": lang}, {"lang": lang})
         await api.sdk.assistants.update("graph", context={"lang": "it"})
         assert (await api.wait(await api.thread(), input={"seen": {}}))["seen"]["context"] == {"lang": "it"}
+
+
+async def test_where_a_run_starts_is_not_an_assistants_to_say(database_url: str, temporal: str) -> None:
+    async with serving(database_url, temporal, {"graph": steps("plan")}) as api:
+        thread = await api.thread()
+        await api.wait(thread, input={"trail": ["x"]})
+        first = (await api.sdk.threads.get_history(thread))[-1]["checkpoint"]
+        place = {"checkpoint_id": first["checkpoint_id"], "thread_id": fresh()}
+        own = await api.sdk.assistants.create("graph", config={"configurable": place})
+        values = await api.wait(thread, own["assistant_id"], input={"trail": ["y"]})
+        assert values == {"trail": ["x", "plan", "y", "plan"]}
 
 
 async def test_a_repeated_request_after_a_change_is_the_same_run(database_url: str, temporal: str) -> None:

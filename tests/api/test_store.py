@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, cast
 
 from tests.api.graphs import steps
@@ -101,7 +102,7 @@ async def test_refusals(database_url: str, temporal: str) -> None:
             ("PUT", "/store/items", {**item, "value": "str"}, 422, "value: "),
             ("PUT", "/store/items", {**item, "key": ""}, 422, "key: "),
             ("PUT", "/store/items", {**item, "namespace": "a"}, 422, "namespace: "),
-            ("PUT", "/store/items", {**item, "namespace": ["langgraph"]}, 422, "Root label"),
+            ("PUT", "/store/items", {**item, "namespace": ["langgraph"]}, 422, "first label"),
             ("PUT", "/store/items", {**item, "value": {"a": "\x00"}}, 422, "NUL"),
             ("PUT", "/store/items", {**item, "ttl": 0}, 422, "ttl: "),
             ("GET", "/store/items?namespace=users.u1", None, 400, "Key is required"),
@@ -117,3 +118,13 @@ async def test_refusals(database_url: str, temporal: str) -> None:
             answered = await api.http.request(method, path, json=body)
             assert answered.status_code == status, (method, path, body, answered.text)
             assert says in answered.json()["detail"], answered.text
+
+
+async def test_one_clients_mistake_is_not_anothers(database_url: str, temporal: str) -> None:
+    async with serving(database_url, temporal, GRAPHS) as api:
+        await api.sdk.store.put_item(["a"], "k", {})
+        bad, good = {"filter": {"n": {"$nope": 1}}}, {"namespace_prefix": ["a"]}
+        answered = await asyncio.gather(
+            *(api.http.post("/store/items/search", json=body) for body in [bad, good] * 20)
+        )
+        assert [a.status_code for a in answered] == [422, 200] * 20
