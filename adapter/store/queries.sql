@@ -145,7 +145,7 @@ WHERE thread_id = %(thread_id)s
 -- name: copy_thread
 -- One statement, so that row and checkpoints are of one moment, also while a turn writes. The copy has no turns and
 -- starts without an origin: what its next turn does, it does on purpose, under keys of its own (I7). Of a busy thread
--- it is the state so far, with the status from before the turn under way.
+-- it is the state so far, with the status from before the turn under way, which is cut off in the copy.
 WITH original AS (
     SELECT h.*, l.status AS last_status, l.undone AS last_undone FROM turns.thread h LEFT JOIN LATERAL (
         SELECT status, undone FROM turns.turn t WHERE t.thread_id = h.thread_id
@@ -158,7 +158,9 @@ WITH original AS (
     SELECT %(copy)s, CASE WHEN state_updated_at = created_at THEN now() ELSE clock_timestamp() END,
         metadata - 'turns_temporary', config,
         CASE WHEN status <> 'busy' THEN status WHEN interrupts <> '{}' THEN 'interrupted' ELSE 'idle' END,
-        interrupts, error, coalesce(last_status, prior_status), coalesce(last_undone, prior_undone)
+        interrupts, error,
+        CASE WHEN status = 'busy' THEN 'interrupted' ELSE coalesce(last_status, prior_status) END,
+        status <> 'busy' AND coalesce(last_undone, prior_undone)
     FROM original RETURNING n.*
 ), node_errors AS (
     INSERT INTO turns.node_error (thread_id, task_id, module, qualname, kind, arguments)
