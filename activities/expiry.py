@@ -31,17 +31,17 @@ class ExpiryActivities:
     async def expire(self) -> int:
         """Deletes or reduces threads until none is due; returns how many. A thread that is busy is left alone."""
         ended = 0
-        # A thread that turned busy meanwhile stays due; this time it is not tried again.
-        left: list[str] = []
+        # Still there: they turned busy meanwhile, or were reduced. None is tried twice.
+        tried: list[str] = []
         try:
             items = await thread_prune.delete_expired_items(self._pool)
-            while due := await thread_prune.expired(self._pool, limit=self._batch, skipped=left):
+            while due := await thread_prune.expired(self._pool, limit=self._batch, skipped=tried):
                 for row in due:
-                    thread_id = str(row["thread_id"])
-                    if await self._end(thread_id, row["ttl_strategy"]):
-                        ended += 1
-                    else:
-                        left.append(thread_id)
+                    thread_id, strategy = str(row["thread_id"]), str(row["ttl_strategy"])
+                    done = await self._end(thread_id, strategy)
+                    ended += done
+                    if not done or strategy != "delete":
+                        tried.append(thread_id)
                     activity.heartbeat(ended)
         except Exception as exc:
             raise translate(exc) from None

@@ -147,20 +147,18 @@ WHERE thread_id = %(thread_id)s
 -- starts without an origin: what its next turn does, it does on purpose, under keys of its own (I7). Of a busy thread
 -- it is the state so far, with the status from before the turn under way, which is cut off in the copy.
 WITH original AS (
-    SELECT h.*, l.status AS last_status, l.undone AS last_undone FROM turns.thread h LEFT JOIN LATERAL (
-        SELECT status, undone FROM turns.turn t WHERE t.thread_id = h.thread_id
+    SELECT h.*, l.status AS last_status FROM turns.thread h LEFT JOIN LATERAL (
+        SELECT status FROM turns.turn t WHERE t.thread_id = h.thread_id
           AND t.origin IS NOT NULL AND t.status NOT IN ('pending', 'running') ORDER BY t.seq DESC LIMIT 1
     ) l ON true
     WHERE h.thread_id = %(original)s
 ), made AS (
     INSERT INTO turns.thread AS n (
-        thread_id, state_updated_at, metadata, config, status, interrupts, error, prior_status, prior_undone)
+        thread_id, state_updated_at, metadata, config, status, interrupts, error, rest_status, rest_error, prior_status)
     SELECT %(copy)s, CASE WHEN state_updated_at = created_at THEN now() ELSE clock_timestamp() END,
-        metadata - 'turns_temporary', config,
-        CASE WHEN status <> 'busy' THEN status WHEN interrupts <> '{}' THEN 'interrupted' ELSE 'idle' END,
-        interrupts, error,
-        CASE WHEN status = 'busy' THEN 'interrupted' ELSE coalesce(last_status, prior_status) END,
-        status <> 'busy' AND coalesce(last_undone, prior_undone)
+        metadata - 'turns_temporary', config, CASE WHEN status = 'busy' THEN rest_status ELSE status END,
+        interrupts, CASE WHEN status = 'busy' THEN rest_error ELSE error END, rest_status, rest_error,
+        CASE WHEN status = 'busy' THEN 'interrupted' ELSE coalesce(last_status, prior_status) END
     FROM original RETURNING n.*
 ), node_errors AS (
     INSERT INTO turns.node_error (thread_id, task_id, module, qualname, kind, arguments)
@@ -197,7 +195,8 @@ WHERE h.thread_id = %(thread_id)s AND (NOT %(expired)s OR h.ttl_minutes IS NOT N
 FOR UPDATE SKIP LOCKED
 
 -- name: detach_turns
--- What they began from is gone.
+-- What they began from is gone; so is what would be put back there.
+WITH unneeded AS (DELETE FROM turns.base_write WHERE thread_id = %(thread_id)s)
 UPDATE turns.turn SET detached = true WHERE thread_id = %(thread_id)s AND NOT detached
 
 -- name: expired_threads

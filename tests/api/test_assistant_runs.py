@@ -49,87 +49,86 @@ def _looking() -> Any:
     return builder.compile()
 
 
-async def test_the_request_wins_key_by_key(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, {"graph": _looking()}) as api:
-        config = {
-            "configurable": {"lang": "en", "model": "m", "other": 1},
-            "tags": ["t"],
-            "recursion_limit": 7,
-            "metadata": {"in_config": 1},
-        }
-        own = await api.sdk.assistants.create(
-            "graph",
-            config=cast("Config", config),
-            metadata={"team": "a", "both": "assistant"},
+GRAPHS = {"graph": _looking(), "steps": steps("plan")}
+
+
+async def test_the_request_wins_key_by_key(api: Serving) -> None:
+    config = {
+        "configurable": {"lang": "en", "model": "m", "other": 1},
+        "tags": ["t"],
+        "recursion_limit": 7,
+        "metadata": {"in_config": 1},
+    }
+    own = await api.sdk.assistants.create(
+        "graph",
+        config=cast("Config", config),
+        metadata={"team": "a", "both": "assistant"},
+    )
+    thread = await api.thread()
+    alone = await api.wait(thread, own["assistant_id"], input={"seen": {}})
+    assert alone["seen"] == {
+        "context": {"lang": "en", "model": "m"},
+        "configurable": {"lang": "en", "model": "m", "other": 1},
+        "metadata": {"team": "a", "both": "assistant", "in_config": 1},
+        "tags": ["t"],
+    }
+    over = await api.wait(
+        thread,
+        own["assistant_id"],
+        input={"seen": {}},
+        config={"configurable": {"lang": "fr"}, "tags": ["mine"]},
+        metadata={"run": 1, "both": "run"},
+    )
+    assert over["seen"] == {
+        "context": {"lang": "fr", "model": "m"},
+        "configurable": {"lang": "fr", "model": "m", "other": 1},
+        "metadata": {"team": "a", "both": "run", "run": 1, "in_config": 1},
+        "tags": ["mine"],
+    }
+    context = await api.wait(thread, own["assistant_id"], input={"seen": {}}, context={"model": "n"})
+    assert context["seen"]["context"] == {"lang": "en", "model": "n"}
+
+    run = (await api.sdk.runs.list(thread))[0]
+    assert run["assistant_id"] == own["assistant_id"]
+    assert (run["metadata"] or {})["team"] == "a"
+    assert cast("Any", run)["kwargs"]["config"]["recursion_limit"] == 7
+    shown = await api.sdk.threads.get(thread)
+    assert shown["metadata"] == {"graph_id": "graph", "assistant_id": own["assistant_id"]}
+
+
+async def test_context_of_a_new_version(api: Serving) -> None:
+    own = (await api.sdk.assistants.create("graph", context={"lang": "en"}))["assistant_id"]
+    for lang in ("en", "fr"):
+        await api.sdk.assistants.update(own, context={"lang": lang})
+        seen = (await api.wait(await api.thread(), own, input={"seen": {}}))["seen"]
+        assert (seen["context"], seen["configurable"]) == ({"lang": lang}, {"lang": lang})
+    await api.sdk.assistants.update("graph", context={"lang": "it"})
+    assert (await api.wait(await api.thread(), input={"seen": {}}))["seen"]["context"] == {"lang": "it"}
+
+
+async def test_where_a_run_starts_is_not_an_assistants_to_say(api: Serving) -> None:
+    thread = await api.thread()
+    await api.wait(thread, "steps", input={"trail": ["x"]})
+    first = (await api.sdk.threads.get_history(thread))[-1]["checkpoint"]
+    place = {"checkpoint_id": first["checkpoint_id"], "thread_id": fresh()}
+    own = await api.sdk.assistants.create("steps", config={"configurable": place})
+    values = await api.wait(thread, own["assistant_id"], input={"trail": ["y"]})
+    assert values == {"trail": ["x", "plan", "y", "plan"]}
+
+
+async def test_a_repeated_request_after_a_change_is_the_same_run(api: Serving) -> None:
+    own = (await api.sdk.assistants.create("graph", context={"lang": "en"}))["assistant_id"]
+    thread = await api.thread()
+    body: dict[str, Any] = {"assistant_id": own, "input": {"seen": {}}}
+    sent: list[dict[str, Any]] = []
+    for _ in range(2):
+        answered = await api.http.post(
+            f"/threads/{thread}/runs", json=body, headers={"Idempotency-Key": "k1"}
         )
-        thread = await api.thread()
-        alone = await api.wait(thread, own["assistant_id"], input={"seen": {}})
-        assert alone["seen"] == {
-            "context": {"lang": "en", "model": "m"},
-            "configurable": {"lang": "en", "model": "m", "other": 1},
-            "metadata": {"team": "a", "both": "assistant", "in_config": 1},
-            "tags": ["t"],
-        }
-        over = await api.wait(
-            thread,
-            own["assistant_id"],
-            input={"seen": {}},
-            config={"configurable": {"lang": "fr"}, "tags": ["mine"]},
-            metadata={"run": 1, "both": "run"},
-        )
-        assert over["seen"] == {
-            "context": {"lang": "fr", "model": "m"},
-            "configurable": {"lang": "fr", "model": "m", "other": 1},
-            "metadata": {"team": "a", "both": "run", "run": 1, "in_config": 1},
-            "tags": ["mine"],
-        }
-        context = await api.wait(thread, own["assistant_id"], input={"seen": {}}, context={"model": "n"})
-        assert context["seen"]["context"] == {"lang": "en", "model": "n"}
-
-        run = (await api.sdk.runs.list(thread))[0]
-        assert run["assistant_id"] == own["assistant_id"]
-        assert (run["metadata"] or {})["team"] == "a"
-        assert cast("Any", run)["kwargs"]["config"]["recursion_limit"] == 7
-        shown = await api.sdk.threads.get(thread)
-        assert shown["metadata"] == {"graph_id": "graph", "assistant_id": own["assistant_id"]}
-
-
-async def test_context_of_a_new_version(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, {"graph": _looking()}) as api:
-        own = (await api.sdk.assistants.create("graph", context={"lang": "en"}))["assistant_id"]
-        for lang in ("en", "fr"):
-            await api.sdk.assistants.update(own, context={"lang": lang})
-            seen = (await api.wait(await api.thread(), own, input={"seen": {}}))["seen"]
-            assert (seen["context"], seen["configurable"]) == ({"lang": lang}, {"lang": lang})
-        await api.sdk.assistants.update("graph", context={"lang": "it"})
-        assert (await api.wait(await api.thread(), input={"seen": {}}))["seen"]["context"] == {"lang": "it"}
-
-
-async def test_where_a_run_starts_is_not_an_assistants_to_say(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, {"graph": steps("plan")}) as api:
-        thread = await api.thread()
-        await api.wait(thread, input={"trail": ["x"]})
-        first = (await api.sdk.threads.get_history(thread))[-1]["checkpoint"]
-        place = {"checkpoint_id": first["checkpoint_id"], "thread_id": fresh()}
-        own = await api.sdk.assistants.create("graph", config={"configurable": place})
-        values = await api.wait(thread, own["assistant_id"], input={"trail": ["y"]})
-        assert values == {"trail": ["x", "plan", "y", "plan"]}
-
-
-async def test_a_repeated_request_after_a_change_is_the_same_run(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, {"graph": _looking()}) as api:
-        own = (await api.sdk.assistants.create("graph", context={"lang": "en"}))["assistant_id"]
-        thread = await api.thread()
-        body: dict[str, Any] = {"assistant_id": own, "input": {"seen": {}}}
-        sent: list[dict[str, Any]] = []
-        for _ in range(2):
-            answered = await api.http.post(
-                f"/threads/{thread}/runs", json=body, headers={"Idempotency-Key": "k1"}
-            )
-            assert answered.status_code == 200, answered.text
-            sent.append(answered.json())
-            await api.sdk.assistants.update(own, context={"lang": "fr"})
-        assert sent[0]["run_id"] == sent[1]["run_id"]
+        assert answered.status_code == 200, answered.text
+        sent.append(answered.json())
+        await api.sdk.assistants.update(own, context={"lang": "fr"})
+    assert sent[0]["run_id"] == sent[1]["run_id"]
 
 
 async def test_a_factory_gets_it_too(database_url: str, temporal: str) -> None:

@@ -18,80 +18,76 @@ async def _refused(api: Serving, method: str, path: str, body: Any = None) -> tu
     return answered.status_code, answered.json()["detail"]
 
 
-async def test_life(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, GRAPHS) as api:
-        assistants = api.sdk.assistants
-        made = await assistants.create(
-            "agent",
-            name="My A",
-            config={"configurable": {"k": "v"}, "tags": ["t"]},
-            metadata={"x": 1},
-            description="d",
-        )
-        own = made["assistant_id"]
-        assert made == {
-            "assistant_id": own,
-            "graph_id": "agent",
-            "config": {"configurable": {"k": "v"}, "tags": ["t"]},
-            "context": {"k": "v"},
-            "metadata": {"x": 1},
-            "name": "My A",
-            "created_at": made["created_at"],
-            "updated_at": made["created_at"],
-            "version": 1,
-            "description": "d",
-        }
-        assert await assistants.get(own) == made
+async def test_life(api: Serving) -> None:
+    assistants = api.sdk.assistants
+    made = await assistants.create(
+        "agent",
+        name="My A",
+        config={"configurable": {"k": "v"}, "tags": ["t"]},
+        metadata={"x": 1},
+        description="d",
+    )
+    own = made["assistant_id"]
+    assert made == {
+        "assistant_id": own,
+        "graph_id": "agent",
+        "config": {"configurable": {"k": "v"}, "tags": ["t"]},
+        "context": {"k": "v"},
+        "metadata": {"x": 1},
+        "name": "My A",
+        "created_at": made["created_at"],
+        "updated_at": made["created_at"],
+        "version": 1,
+        "description": "d",
+    }
+    assert await assistants.get(own) == made
 
-        second = await assistants.update(own, name="B2", metadata={"y": 2})
-        changed = {"name": "B2", "metadata": {"x": 1, "y": 2}, "version": 2}
-        assert second == {**made, **changed, "updated_at": second["updated_at"]}
-        assert second["updated_at"] > made["updated_at"]
-        third = await assistants.update(own, graph_id="other", context={"c": 3})
-        assert (third["graph_id"], third["version"]) == ("other", 3)
-        assert third["context"] == {"c": 3}
-        assert third["config"] == {"configurable": {"c": 3}, "tags": ["t"]}
+    second = await assistants.update(own, name="B2", metadata={"y": 2})
+    changed = {"name": "B2", "metadata": {"x": 1, "y": 2}, "version": 2}
+    assert second == {**made, **changed, "updated_at": second["updated_at"]}
+    assert second["updated_at"] > made["updated_at"]
+    third = await assistants.update(own, graph_id="other", context={"c": 3})
+    assert (third["graph_id"], third["version"]) == ("other", 3)
+    assert third["context"] == {"c": 3}
+    assert third["config"] == {"configurable": {"c": 3}, "tags": ["t"]}
 
-        versions = await assistants.get_versions(own, limit=2)
-        assert [v["version"] for v in versions] == [3, 2]
-        assert "updated_at" not in versions[0]
-        (first,) = await assistants.get_versions(own, limit=10, offset=2)
-        assert {**first, "updated_at": made["updated_at"]} == made
-        assert [v["version"] for v in await assistants.get_versions(own, metadata={"y": 2})] == [3, 2]
+    versions = await assistants.get_versions(own, limit=2)
+    assert [v["version"] for v in versions] == [3, 2]
+    assert "updated_at" not in versions[0]
+    (first,) = await assistants.get_versions(own, limit=10, offset=2)
+    assert {**first, "updated_at": made["updated_at"]} == made
+    assert [v["version"] for v in await assistants.get_versions(own, metadata={"y": 2})] == [3, 2]
 
-        back = await assistants.set_latest(own, 1)
-        assert {**back, "updated_at": made["updated_at"]} == made
-        # A new version is built on the one that is used, and counted after the newest.
-        fourth = await assistants.update(own, name="B4")
-        assert (fourth["version"], fourth["graph_id"], fourth["metadata"]) == (4, "agent", {"x": 1})
+    back = await assistants.set_latest(own, 1)
+    assert {**back, "updated_at": made["updated_at"]} == made
+    # A new version is built on the one that is used, and counted after the newest.
+    fourth = await assistants.update(own, name="B4")
+    assert (fourth["version"], fourth["graph_id"], fourth["metadata"]) == (4, "agent", {"x": 1})
 
-        await assistants.delete(own)
-        with pytest.raises(NotFoundError):
-            await assistants.get(own)
+    await assistants.delete(own)
+    with pytest.raises(NotFoundError):
+        await assistants.get(own)
 
 
-async def test_context_and_configurable_stand_for_each_other(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, GRAPHS) as api:
-        assistants = api.sdk.assistants
-        made = await assistants.create("agent", context={"model_name": "m"})
-        assert (made["name"], made["description"]) == ("Untitled", None)
-        assert (made["config"], made["context"]) == (
-            {"configurable": {"model_name": "m"}},
-            {"model_name": "m"},
-        )
-        plain = await assistants.update(made["assistant_id"], config={"tags": ["t"]})
-        assert (plain["config"], plain["context"]) == (
-            {"tags": ["t"], "configurable": {"model_name": "m"}},
-            {"model_name": "m"},
-        )
-        old = await assistants.update(made["assistant_id"], config={"configurable": {"k": "v"}})
-        assert (old["config"], old["context"]) == ({"configurable": {"k": "v"}}, {"k": "v"})
-        both = {"graph_id": "agent", "config": {"configurable": {"k": "v"}}, "context": {"k": "v"}}
-        text = (
-            "Cannot specify both configurable and context. Prefer setting context alone, which replaces it."
-        )
-        assert await _refused(api, "POST", "/assistants", both) == (400, text)
-        assert await _refused(api, "PATCH", f"/assistants/{made['assistant_id']}", both) == (400, text)
+async def test_context_and_configurable_stand_for_each_other(api: Serving) -> None:
+    assistants = api.sdk.assistants
+    made = await assistants.create("agent", context={"model_name": "m"})
+    assert (made["name"], made["description"]) == ("Untitled", None)
+    assert (made["config"], made["context"]) == (
+        {"configurable": {"model_name": "m"}},
+        {"model_name": "m"},
+    )
+    plain = await assistants.update(made["assistant_id"], config={"tags": ["t"]})
+    assert (plain["config"], plain["context"]) == (
+        {"tags": ["t"], "configurable": {"model_name": "m"}},
+        {"model_name": "m"},
+    )
+    old = await assistants.update(made["assistant_id"], config={"configurable": {"k": "v"}})
+    assert (old["config"], old["context"]) == ({"configurable": {"k": "v"}}, {"k": "v"})
+    both = {"graph_id": "agent", "config": {"configurable": {"k": "v"}}, "context": {"k": "v"}}
+    text = "Cannot specify both configurable and context. Prefer setting context alone, which replaces it."
+    assert await _refused(api, "POST", "/assistants", both) == (400, text)
+    assert await _refused(api, "PATCH", f"/assistants/{made['assistant_id']}", both) == (400, text)
 
 
 async def test_id_of_the_clients_own(database_url: str, temporal: str) -> None:
@@ -111,34 +107,33 @@ async def test_id_of_the_clients_own(database_url: str, temporal: str) -> None:
         assert (await _refused(api, "POST", "/assistants", taken))[0] == 409
 
 
-async def test_refusals(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, GRAPHS) as api:
-        unknown = fresh()
-        no_graph = "Graph 'nope' not found. Expected one of: ['agent', 'other']"
-        not_an_id = "Invalid assistant ID: must be a UUID"
-        own = (await api.sdk.assistants.create("agent"))["assistant_id"]
-        refused: list[tuple[str, str, Any, int, str]] = [
-            ("POST", "/assistants", {"graph_id": "nope"}, 404, no_graph),
-            ("POST", "/assistants", {}, 422, "graph_id: Field required"),
-            ("POST", "/assistants", {"graph_id": "agent", "assistant_id": "x"}, 422, not_an_id),
-            ("PATCH", f"/assistants/{own}", {"graph_id": "nope"}, 404, no_graph),
-            ("PATCH", f"/assistants/{unknown}", {}, 404, "Not Found"),
-            ("PATCH", "/assistants/nope", {}, 422, not_an_id),
-            ("DELETE", f"/assistants/{unknown}", None, 404, f"Assistant with ID {unknown} not found"),
-            ("DELETE", "/assistants/nope", None, 422, not_an_id),
-            ("POST", f"/assistants/{unknown}/versions", {}, 404, "Not Found"),
-            ("POST", f"/assistants/{unknown}/latest", {"version": 1}, 404, "Not Found"),
-            (
-                "POST",
-                f"/assistants/{own}/latest",
-                {"version": 2},
-                404,
-                f"Assistant with ID {own} has no version 2",
-            ),
-            ("POST", f"/assistants/{own}/latest", {}, 422, "version: Field required"),
-        ]
-        for method, path, body, status, detail in refused:
-            assert await _refused(api, method, path, body) == (status, detail)
+async def test_refusals(api: Serving) -> None:
+    unknown = fresh()
+    no_graph = "Graph 'nope' not found. Expected one of: ['agent', 'other']"
+    not_an_id = "Invalid assistant ID: must be a UUID"
+    own = (await api.sdk.assistants.create("agent"))["assistant_id"]
+    refused: list[tuple[str, str, Any, int, str]] = [
+        ("POST", "/assistants", {"graph_id": "nope"}, 404, no_graph),
+        ("POST", "/assistants", {}, 422, "graph_id: Field required"),
+        ("POST", "/assistants", {"graph_id": "agent", "assistant_id": "x"}, 422, not_an_id),
+        ("PATCH", f"/assistants/{own}", {"graph_id": "nope"}, 404, no_graph),
+        ("PATCH", f"/assistants/{unknown}", {}, 404, "Not Found"),
+        ("PATCH", "/assistants/nope", {}, 422, not_an_id),
+        ("DELETE", f"/assistants/{unknown}", None, 404, f"Assistant with ID {unknown} not found"),
+        ("DELETE", "/assistants/nope", None, 422, not_an_id),
+        ("POST", f"/assistants/{unknown}/versions", {}, 404, "Not Found"),
+        ("POST", f"/assistants/{unknown}/latest", {"version": 1}, 404, "Not Found"),
+        (
+            "POST",
+            f"/assistants/{own}/latest",
+            {"version": 2},
+            404,
+            f"Assistant with ID {own} has no version 2",
+        ),
+        ("POST", f"/assistants/{own}/latest", {}, 422, "version: Field required"),
+    ]
+    for method, path, body, status, detail in refused:
+        assert await _refused(api, method, path, body) == (status, detail)
 
 
 async def test_a_graphs_own_assistant(database_url: str, temporal: str) -> None:

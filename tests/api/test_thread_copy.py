@@ -13,6 +13,12 @@ from adapter.store.pool import Pool, fetch_all
 from tests.api.graphs import Held, State, asking, failing, nested, steps
 from tests.api.serving import Serving, fresh, serving
 
+GRAPHS = {
+    "graph": steps("plan", "finish"),
+    "asking": asking(),
+    "nested": nested(),
+    "failing": failing(),
+}
 TABLES = {
     "checkpoints": "checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata",
     "checkpoint_blobs": "checkpoint_ns, channel, version, type, blob",
@@ -35,64 +41,60 @@ async def _copy(api: Serving, thread: str) -> dict[str, Any]:
     return answered.json()
 
 
-async def test_state_and_history(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, {"graph": steps("plan", "finish")}) as api:
-        thread = await api.thread(metadata={"user": "u1"})
-        await api.wait(thread, input={"trail": ["x"]}, config={"tags": ["t"]})
-        original: Any = await api.sdk.threads.get(thread)
-        copied = await _copy(api, thread)
-        own = copied["thread_id"]
-        kept = ("metadata", "status", "config", "values", "error", "interrupts")
-        assert own != thread and {key: copied[key] for key in kept} == {key: original[key] for key in kept}
-        assert copied["created_at"] > original["created_at"]
-        assert await api.sdk.threads.get(own) == copied
-        assert await _rows(api.stack.pool, own) == await _rows(api.stack.pool, thread)
+async def test_state_and_history(api: Serving) -> None:
+    thread = await api.thread(metadata={"user": "u1"})
+    await api.wait(thread, input={"trail": ["x"]}, config={"tags": ["t"]})
+    original: Any = await api.sdk.threads.get(thread)
+    copied = await _copy(api, thread)
+    own = copied["thread_id"]
+    kept = ("metadata", "status", "config", "values", "error", "interrupts")
+    assert own != thread and {key: copied[key] for key in kept} == {key: original[key] for key in kept}
+    assert copied["created_at"] > original["created_at"]
+    assert await api.sdk.threads.get(own) == copied
+    assert await _rows(api.stack.pool, own) == await _rows(api.stack.pool, thread)
 
-        histories: list[Any] = [await api.sdk.threads.get_history(one) for one in (thread, own)]
-        assert len(histories[1]) == 4
-        for before, after in zip(*histories, strict=True):
-            assert after["checkpoint"]["thread_id"] == own
-            assert (after["values"], after["next"]) == (before["values"], before["next"])
-            assert after["checkpoint_id"] == before["checkpoint_id"]
-        assert await api.sdk.runs.list(own) == []
+    histories: list[Any] = [await api.sdk.threads.get_history(one) for one in (thread, own)]
+    assert len(histories[1]) == 4
+    for before, after in zip(*histories, strict=True):
+        assert after["checkpoint"]["thread_id"] == own
+        assert (after["values"], after["next"]) == (before["values"], before["next"])
+        assert after["checkpoint_id"] == before["checkpoint_id"]
+    assert await api.sdk.runs.list(own) == []
 
-        assert await api.wait(own, input={"trail": ["y"]}) == {
-            "trail": ["x", "plan", "finish", "y", "plan", "finish"]
-        }
-        assert (await api.sdk.threads.get(thread))["values"] == original["values"]
-        await api.sdk.threads.delete(thread)
-        assert len(await api.sdk.threads.get_history(own)) == 8
-
-
-async def test_fresh_thread(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, {"graph": steps("plan")}) as api:
-        copied = await _copy(api, await api.thread(metadata={"a": 1}))
-        shown = (copied["metadata"], copied["status"], copied["values"])
-        assert shown == ({"a": 1}, "idle", None) and "interrupts" not in copied
-        assert copied["state_updated_at"] == copied["created_at"]
+    assert await api.wait(own, input={"trail": ["y"]}) == {
+        "trail": ["x", "plan", "finish", "y", "plan", "finish"]
+    }
+    assert (await api.sdk.threads.get(thread))["values"] == original["values"]
+    await api.sdk.threads.delete(thread)
+    assert len(await api.sdk.threads.get_history(own)) == 8
 
 
-async def test_questions(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, {"graph": asking(), "nested": nested()}) as api:
-        for graph, answered in (("graph", ["plan", "ask", "finish"]), ("nested", ["inner", "finish"])):
-            thread = await api.thread()
-            await api.wait(thread, graph, input={"trail": []})
-            own = await _copy(api, thread)
-            assert own["status"] == "interrupted"
-            assert own["interrupts"] == (await api.sdk.threads.get(thread))["interrupts"] != {}
-            for one, answer in ((own["thread_id"], "copy"), (thread, "original")):
-                values = await api.wait(one, graph, command={"resume": answer})
-                assert (values["trail"], values["answer"]) == (answered, answer)
+async def test_fresh_thread(api: Serving) -> None:
+    copied = await _copy(api, await api.thread(metadata={"a": 1}))
+    shown = (copied["metadata"], copied["status"], copied["values"])
+    assert shown == ({"a": 1}, "idle", None) and "interrupts" not in copied
+    assert copied["state_updated_at"] == copied["created_at"]
 
 
-async def test_after_an_error(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, {"graph": failing()}) as api:
+async def test_questions(api: Serving) -> None:
+    for graph, answered in (("asking", ["plan", "ask", "finish"]), ("nested", ["inner", "finish"])):
         thread = await api.thread()
-        await api.wait(thread, input={"trail": ["x"]})
+        await api.wait(thread, graph, input={"trail": []})
         own = await _copy(api, thread)
-        assert (own["status"], own["error"]) == ("error", {"error": "ValueError", "message": "boom in plan"})
-        await api.sdk.threads.update_state(own["thread_id"], {"answer": "yes"}, as_node="__start__")
-        assert (await api.wait(own["thread_id"], input=None))["trail"] == ["x", "plan"]
+        assert own["status"] == "interrupted"
+        assert own["interrupts"] == (await api.sdk.threads.get(thread))["interrupts"] != {}
+        for one, answer in ((own["thread_id"], "copy"), (thread, "original")):
+            values = await api.wait(one, graph, command={"resume": answer})
+            assert (values["trail"], values["answer"]) == (answered, answer)
+
+
+async def test_after_an_error(api: Serving) -> None:
+    thread = await api.thread()
+    await api.wait(thread, "failing", input={"trail": ["x"]})
+    own = await _copy(api, thread)
+    assert (own["status"], own["error"]) == ("error", {"error": "ValueError", "message": "boom in plan"})
+    await api.sdk.threads.update_state(own["thread_id"], {"answer": "yes"}, as_node="__start__")
+    assert (await api.wait(own["thread_id"], "failing", input=None))["trail"] == ["x", "plan"]
 
 
 async def test_of_a_busy_thread(database_url: str, temporal: str) -> None:
@@ -148,12 +150,11 @@ async def test_of_a_stateless_run(database_url: str, temporal: str) -> None:
         assert [t["thread_id"] for t in await api.sdk.threads.search()] == [own]
 
 
-async def test_refusals(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, {"graph": steps("plan")}) as api:
-        unknown = fresh()
-        missing = await api.http.post(f"/threads/{unknown}/copy")
-        assert (missing.status_code, missing.json()) == (
-            409,
-            {"detail": f"Thread with ID {unknown} not found"},
-        )
-        assert (await api.http.post("/threads/nope/copy")).status_code == 422
+async def test_refusals(api: Serving) -> None:
+    unknown = fresh()
+    missing = await api.http.post(f"/threads/{unknown}/copy")
+    assert (missing.status_code, missing.json()) == (
+        409,
+        {"detail": f"Thread with ID {unknown} not found"},
+    )
+    assert (await api.http.post("/threads/nope/copy")).status_code == 422

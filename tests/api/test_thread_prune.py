@@ -14,6 +14,8 @@ from typing_extensions import TypedDict
 from tests.api.graphs import Held, asking, nested, steps
 from tests.api.serving import Serving, fresh, serving
 
+GRAPHS = {"graph": steps("plan", "finish"), "asking": asking(), "nested": nested()}
+
 
 async def _prune(api: Serving, *threads: str, **body: Any) -> int:
     answered = await api.http.post("/threads/prune", json={"thread_ids": threads, **body})
@@ -35,32 +37,30 @@ async def test_deleted(database_url: str, temporal: str) -> None:
         assert await api.sdk.threads.prune([threads[2]], strategy="delete") == {"pruned_count": 1}
 
 
-async def test_reduced(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, {"graph": steps("plan", "finish")}) as api:
-        thread, other = await api.thread(), await api.thread()
-        for one in (thread, other):
-            for given in ("x", "y"):
-                await api.wait(one, input={"trail": [given]})
-        before: Any = await api.sdk.threads.get_state(thread)
+async def test_reduced(api: Serving) -> None:
+    thread, other = await api.thread(), await api.thread()
+    for one in (thread, other):
+        for given in ("x", "y"):
+            await api.wait(one, input={"trail": [given]})
+    before: Any = await api.sdk.threads.get_state(thread)
+    assert await _prune(api, thread, strategy="keep_latest") == 1
+    after: Any = await api.sdk.threads.get_state(thread)
+    gone = {"parent_checkpoint": None, "parent_checkpoint_id": None}
+    assert after == {**before, **gone}
+    assert await api.sdk.threads.get_history(thread) == [after]
+    assert len(await api.sdk.threads.get_history(other)) == 8
+    assert len(await api.sdk.runs.list(thread)) == 2
+    values = await api.wait(thread, input={"trail": ["z"]})
+    assert values["trail"] == [*before["values"]["trail"], "z", "plan", "finish"]
+
+
+async def test_reduced_while_it_asks(api: Serving) -> None:
+    for graph, answered in (("asking", ["plan", "ask", "finish"]), ("nested", ["inner", "finish"])):
+        thread = await api.thread()
+        await api.wait(thread, graph, input={"trail": []})
         assert await _prune(api, thread, strategy="keep_latest") == 1
-        after: Any = await api.sdk.threads.get_state(thread)
-        gone = {"parent_checkpoint": None, "parent_checkpoint_id": None}
-        assert after == {**before, **gone}
-        assert await api.sdk.threads.get_history(thread) == [after]
-        assert len(await api.sdk.threads.get_history(other)) == 8
-        assert len(await api.sdk.runs.list(thread)) == 2
-        values = await api.wait(thread, input={"trail": ["z"]})
-        assert values["trail"] == [*before["values"]["trail"], "z", "plan", "finish"]
-
-
-async def test_reduced_while_it_asks(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, {"graph": asking(), "nested": nested()}) as api:
-        for graph, answered in (("graph", ["plan", "ask", "finish"]), ("nested", ["inner", "finish"])):
-            thread = await api.thread()
-            await api.wait(thread, graph, input={"trail": []})
-            assert await _prune(api, thread, strategy="keep_latest") == 1
-            assert len(await api.sdk.threads.get_history(thread)) == 1
-            assert (await api.wait(thread, graph, command={"resume": "yes"}))["trail"] == answered
+        assert len(await api.sdk.threads.get_history(thread)) == 1
+        assert (await api.wait(thread, graph, command={"resume": "yes"}))["trail"] == answered
 
 
 async def test_a_busy_thread_keeps_its_history(database_url: str, temporal: str) -> None:
@@ -95,15 +95,14 @@ async def test_a_state_that_is_its_history(database_url: str, temporal: str) -> 
         assert (await api.sdk.threads.get(thread))["values"] == values
 
 
-async def test_refusals(database_url: str, temporal: str) -> None:
-    async with serving(database_url, temporal, {"graph": steps("plan")}) as api:
-        refused: list[tuple[dict[str, Any], str]] = [
-            ({}, "thread_ids: "),
-            ({"thread_ids": ["nope"]}, "Invalid thread ID: must be a UUID"),
-            ({"thread_ids": [], "strategy": "nope"}, "strategy: "),
-            ({"thread_ids": [fresh()] * 1001}, "thread_ids: "),
-        ]
-        for body, says in refused:
-            answered = await api.http.post("/threads/prune", json=body)
-            assert answered.status_code == 422 and says in answered.json()["detail"], answered.text
-        assert await _prune(api) == 0
+async def test_refusals(api: Serving) -> None:
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({}, "thread_ids: "),
+        ({"thread_ids": ["nope"]}, "Invalid thread ID: must be a UUID"),
+        ({"thread_ids": [], "strategy": "nope"}, "strategy: "),
+        ({"thread_ids": [fresh()] * 1001}, "thread_ids: "),
+    ]
+    for body, says in refused:
+        answered = await api.http.post("/threads/prune", json=body)
+        assert answered.status_code == 422 and says in answered.json()["detail"], answered.text
+    assert await _prune(api) == 0

@@ -35,7 +35,6 @@ CREATE TABLE turns.assistant_version (
 ALTER TABLE turns.thread
     -- Of a copy: how the original's last turn ended, since the copy has no turns that tell.
     ADD COLUMN prior_status text,
-    ADD COLUMN prior_undone boolean NOT NULL DEFAULT false,
     -- Minutes after its last change that a thread is deleted, or reduced to its latest checkpoint.
     ADD COLUMN ttl_minutes double precision,
     ADD COLUMN ttl_strategy text CHECK (ttl_strategy IN ('delete', 'keep_latest')),
