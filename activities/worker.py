@@ -25,6 +25,7 @@ from temporalio.envconfig import ClientConfig
 from temporalio.worker import FixedSizeSlotSupplier, Worker, WorkerTuner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxMatcher, SandboxRestrictions
 
+from activities.expiry import ExpiryActivities
 from activities.heartbeat import Attempts
 from activities.retention import RetentionActivities
 from activities.slots import Slots
@@ -41,6 +42,7 @@ from adapter.store.pool import create_pool
 from adapter.store.sql import query
 from workflows import names
 from workflows.contracts import Defaults
+from workflows.expire import ExpireWorkflow
 from workflows.handoff import HandOverWorkflow
 from workflows.prune import PruneWorkflow
 from workflows.sweep import SweepWorkflow
@@ -141,7 +143,7 @@ async def run(
         worker = Worker(
             client,
             task_queue=settings.task_queue,
-            workflows=[TurnWorkflow, HandOverWorkflow, SweepWorkflow, PruneWorkflow],
+            workflows=[TurnWorkflow, HandOverWorkflow, SweepWorkflow, PruneWorkflow, ExpireWorkflow],
             activities=[
                 steps.begin,
                 steps.advance,
@@ -152,6 +154,7 @@ async def run(
                 rows.hand_over,
                 rows.sweep,
                 RetentionActivities(pool, days=settings.event_retention).prune,
+                ExpiryActivities(pool).expire,
             ],
             workflow_runner=workflow_runner(),
             tuner=WorkerTuner.create_composite(
@@ -183,10 +186,11 @@ async def run(
 
 
 async def ensure_schedules(client: Client, task_queue: str) -> None:
-    """Makes the schedules that submit stranded turns and delete old events, unless they exist."""
+    """Makes the schedules of the bookkeeping: stranded turns, old events, lifetimes; unless they exist."""
     for schedule, action, every in (
         (names.SWEEP_SCHEDULE, names.SWEEP_WORKFLOW, timedelta(minutes=1)),
         (names.PRUNE_SCHEDULE, names.PRUNE_WORKFLOW, timedelta(hours=1)),
+        (names.EXPIRE_SCHEDULE, names.EXPIRE_WORKFLOW, timedelta(minutes=5)),
     ):
         with contextlib.suppress(ScheduleAlreadyRunningError):
             await client.create_schedule(

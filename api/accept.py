@@ -6,18 +6,15 @@ Next: `api/turn_gateway.py`.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
-from typing import Any
 
-from langgraph.graph.state import StateGraph
-from langgraph.pregel import Pregel
 from psycopg.rows import DictRow
 
 from adapter import faultpoints
-from adapter.errors import Invalid, NotFound, PublicError
+from adapter.errors import Invalid, NotFound
 from adapter.store import requests
 from adapter.store.requests import NewTurn
 from api.deps import Parts
+from api.run_config import thread_config, with_assistant, with_context
 from api.schemas.runs import RunCreate
 
 # Threads of stateless runs that carry a key have ids below this one.
@@ -25,10 +22,6 @@ _STATELESS = uuid.UUID("5f0ad4a5-0b3b-4b52-9b3e-5c4a4ed1a2c7")
 TEMPORARY = "turns_temporary"
 # Strategies that stop what waits: a full queue does not keep them out.
 _CLEAR_QUEUE = ("interrupt", "rollback")
-
-
-class BothGiven(PublicError):
-    """The request says the same thing in two ways."""
 
 
 async def accept(
@@ -50,10 +43,12 @@ async def accept(
         TooMany: as many turns wait on the thread as may.
     """
     _refuse_unsupported(body)
-    assistant = parts.assistants.for_run(body.assistant_id)
-    request = await _with_context(parts, assistant.graph_id, body.request())
+    assistant = await parts.assistants.for_run(body.assistant_id)
+    graph_id, assistant_id = str(assistant["graph_id"]), str(assistant["assistant_id"])
+    asked = await with_context(parts.project, graph_id, body.request())
     if temporary:
-        request["temporary"] = True
+        asked["temporary"] = True
+    request = await with_assistant(parts.project, assistant, asked)
     if body.if_not_exists == "create" or temporary:
         metadata = {**body.metadata, TEMPORARY: True} if temporary and _goes(body) else body.metadata
         await requests.create_thread(parts.pool, thread_id, metadata, if_exists="do_nothing")
@@ -62,15 +57,17 @@ async def accept(
             parts.pool,
             NewTurn(
                 thread_id=thread_id,
-                graph_id=assistant.graph_id,
-                assistant_id=assistant.assistant_id,
+                graph_id=graph_id,
+                assistant_id=assistant_id,
                 request=request,
-                metadata=body.metadata,
-                config=_thread_config(request.get("config") or {}),
+                metadata={**assistant["metadata"], **body.metadata},
+                config=thread_config(request.get("config") or {}),
                 strategy=body.multitask_strategy,
                 # An empty header says nothing: unrelated requests that carry one are not the same.
                 idempotency_key=key or None,
                 refuse_busy=body.multitask_strategy == "reject",
+                identity=None if assistant["system"] else assistant_id,
+                asked=asked,
                 queued_turns=None if body.multitask_strategy in _CLEAR_QUEUE else parts.settings.queued_turns,
             ),
         )
@@ -100,44 +97,3 @@ def _refuse_unsupported(body: RunCreate) -> None:
         raise Invalid("after_seconds is not supported yet")
     if body.webhook is not None:
         raise Invalid("webhook is not supported yet")
-
-
-async def _with_context(parts: Parts, graph_id: str, request: dict[str, Any]) -> dict[str, Any]:
-    """Lets `context` and `config.configurable` stand for each other, as clients of both ages expect.
-
-    Raises:
-        BothGiven: both have something in them.
-    """
-    config: Mapping[str, Any] = request.get("config") or {}
-    context: Mapping[str, Any] = request.get("context") or {}
-    configurable: Mapping[str, Any] = config.get("configurable") or {}
-    if context and configurable:
-        raise BothGiven(
-            "Cannot specify both configurable and context. Prefer setting context alone, which replaces it."
-        )
-    if context:
-        return {**request, "config": {**config, "configurable": dict(context)}}
-    if configurable:
-        fields = await _context_fields(parts, graph_id)
-        made = {name: value for name, value in configurable.items() if name in fields}
-        return {**request, "context": made} if made else request
-    return request
-
-
-async def _context_fields(parts: Parts, graph_id: str) -> frozenset[str]:
-    """Returns what the graph's context may hold; nothing for a factory, which would have to be called."""
-    if not isinstance(parts.project.exports[graph_id], (Pregel, StateGraph)):
-        return frozenset()
-    async with parts.project.plain(graph_id) as graph:
-        try:
-            schema = graph.get_context_jsonschema() or {}
-        except ValueError:  # a context of a kind that has no schema
-            return frozenset()
-    return frozenset(schema.get("properties", {}))
-
-
-def _thread_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what the thread remembers of a run's config: all but the place it started from."""
-    place = ("checkpoint_id", "checkpoint_ns", "checkpoint_map", "thread_id")
-    configurable: Mapping[str, Any] = config.get("configurable") or {}
-    return {**config, "configurable": {k: v for k, v in configurable.items() if k not in place}}

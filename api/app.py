@@ -13,8 +13,10 @@ import signal
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator
 from types import FrameType
+from typing import Any, cast
 
 from fastapi import Depends, FastAPI
+from langgraph.store.postgres.aio import AsyncPostgresStore
 from starlette.middleware.cors import CORSMiddleware
 
 from adapter.errors import ConfigError
@@ -27,7 +29,8 @@ from api.assistants import Assistants
 from api.deps import Parts, refuse_nul
 from api.documented import documented
 from api.event_stream import EventHub, EventStreams
-from api.routers import assistants, progress, reports, run_streams, runs, state, stateless, system, threads
+from api.routers import assistants as assistant_routes
+from api.routers import progress, reports, run_streams, runs, state, stateless, store, system, threads
 from api.snapshots import Snapshots
 from api.turn_gateway import TemporalClient, TurnGateway, connect
 
@@ -75,7 +78,7 @@ def build_app(settings: Settings, project: Project, *, client: TemporalClient | 
         expose_headers=_EXPOSED,
         max_age=600,
     )
-    areas = (system, reports, threads, state, runs, run_streams, stateless, progress, assistants)
+    areas = (system, reports, threads, state, runs, run_streams, stateless, progress, assistant_routes, store)
     routers = [area.router for area in areas]
     for router in routers:
         app.include_router(router)
@@ -94,6 +97,8 @@ async def _parts(
     async with create_pool(
         settings.database_url, size=settings.pool_size, name="turns-api", wait=settings.pool_wait
     ) as pool:
+        assistants = Assistants(project, pool)
+        await assistants.ensure_system()
         gateway = TurnGateway(client or await connect(), pool, settings)
         hub = EventHub(settings.database_url)
         background = [
@@ -109,8 +114,9 @@ async def _parts(
                     hub=hub,
                     streams=EventStreams(pool, hub, idle_seconds=settings.sse_heartbeat),
                     gateway=gateway,
-                    assistants=Assistants(project),
+                    assistants=assistants,
                     snapshots=Snapshots(project, pool),
+                    store=AsyncPostgresStore(cast("Any", pool)),
                     closing=closing,
                 )
         finally:

@@ -1,15 +1,25 @@
-"""Owns the assistants: one per configured graph, with the id that every server derives from the graph's name."""
+"""Owns the assistants: which one a name stands for, and the ones that every graph of the project has.
+
+A graph's own assistant has an id that every server derives from the graph's name; it is made when the process starts,
+and again when somebody names a graph whose assistant was deleted. Next: `api/run_config.py`.
+"""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
-from adapter.errors import Invalid, NotFound
+from psycopg.rows import DictRow
+
+from adapter.errors import Conflict, Invalid, NotFound
 from adapter.graphs import Project
+from adapter.store import assistants as rows
+from adapter.store import requests
+from adapter.store.assistants import Wanted
+from adapter.store.pool import Pool
+from api.run_config import refuse_both
+from api.schemas.assistants import AssistantCount, AssistantCreate, AssistantPatch
 
 # uuid5 of the graph's name below this one: clients compute the same.
 _NAMESPACE = uuid.UUID("6ba7b821-9dad-11d1-80b4-00c04fd430c8")
@@ -20,103 +30,175 @@ def assistant_id_of(graph_id: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, graph_id))
 
 
-@dataclass(frozen=True, slots=True)
-class Assistant:
-    """A graph under the name clients know it by."""
-
-    assistant_id: str
-    graph_id: str
-    created_at: datetime
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns it as clients see it."""
-        return {
-            "assistant_id": self.assistant_id,
-            "graph_id": self.graph_id,
-            "config": {},
-            "context": {},
-            "metadata": dict(METADATA),
-            "name": self.graph_id,
-            "created_at": self.created_at.isoformat(timespec="microseconds"),
-            "updated_at": self.created_at.isoformat(timespec="microseconds"),
-            "version": 1,
-            "description": None,
-        }
-
-
-METADATA: Mapping[str, Any] = {"created_by": "system"}
-
-
 class Assistants:
-    """The assistants of a project, found by id or by graph name."""
+    """The assistants of a project, found by id or by graph name.
 
-    def __init__(self, project: Project) -> None:
-        try:
-            changed = project.path.stat().st_mtime
-        except OSError:
-            changed = datetime.now(UTC).timestamp()
-        # The same in every process that serves this project file.
-        created_at = datetime.fromtimestamp(int(changed), UTC)
-        self._by_graph = {
-            graph_id: Assistant(assistant_id_of(graph_id), graph_id, created_at)
-            for graph_id in project.graph_ids
-        }
-        self._by_id = {a.assistant_id: a for a in self._by_graph.values()}
+    Args:
+        project: the graphs.
+        pool: PostgreSQL.
+    """
 
-    def all(self) -> list[Assistant]:
-        """Returns every assistant, in the project file's order."""
-        return list(self._by_graph.values())
+    def __init__(self, project: Project, pool: Pool) -> None:
+        self._pool = pool
+        self._graphs = project.graph_ids
+        self._system = {graph_id: assistant_id_of(graph_id) for graph_id in self._graphs}
 
-    def for_run(self, name: str) -> Assistant:
+    async def ensure_system(self) -> None:
+        """Makes the assistant of each graph of the project, unless it exists."""
+        await rows.ensure_system(self._pool, self._system)
+
+    # ------------------------------------------------------------ find
+
+    async def for_run(self, name: str) -> DictRow:
         """Returns the assistant that a run's body names.
 
         Raises:
-            NotFound: no assistant has this id.
+            NotFound: no assistant has this id, or its graph is not in the project.
             Invalid: it is neither an id nor a graph's name.
         """
-        found = self._find(name)
-        if found is not None:
-            return found
-        if _is_uuid(name):
+        assistant_id = self._id(name)
+        if assistant_id is None:
+            raise Invalid(
+                f"Invalid assistant: '{name}'. Must be either:\n- A valid assistant UUID, or\n"
+                f"- One of the registered graphs: {', '.join(self._graphs)}"
+            )
+        found = await self._get(assistant_id)
+        if found is None:
             raise NotFound("Thread or assistant not found.")
-        raise Invalid(
-            f"Invalid assistant: '{name}'. Must be either:\n- A valid assistant UUID, or\n"
-            f"- One of the registered graphs: {', '.join(self._by_graph)}"
-        )
+        self.check_graph(found["graph_id"])
+        return found
 
-    def in_path(self, name: str) -> Assistant:
+    async def in_path(self, name: str) -> DictRow:
         """Returns the assistant that a path names.
 
         Raises:
             NotFound: no assistant has this id.
             Invalid: it is neither an id nor a graph's name.
         """
-        found = self._find(name)
-        if found is not None:
-            return found
-        if _is_uuid(name):
+        found = await self._get(self.id_in_path(name))
+        if found is None:
             raise NotFound("Not Found")
-        raise Invalid("Invalid assistant ID: must be a UUID")
+        return found
 
-    def of_graph(self, graph_id: str) -> Assistant:
-        """Returns a graph's assistant.
+    def id_in_path(self, name: str) -> str:
+        """Returns the id of the assistant that a path names, whether it exists or not.
+
+        Raises:
+            Invalid: it is neither an id nor a graph's name.
+        """
+        assistant_id = self._id(name)
+        if assistant_id is None:
+            raise Invalid("Invalid assistant ID: must be a UUID")
+        return assistant_id
+
+    def check_graph(self, graph_id: str) -> None:
+        """Refuses a graph that the project does not have.
+
+        Raises:
+            NotFound: it does not.
+        """
+        if graph_id not in self._system:
+            raise NotFound(f"Graph '{graph_id}' not found. Expected one of: {self._graphs}")
+
+    def wanted(self, body: AssistantCount) -> Wanted:
+        """Returns what a search is for.
+
+        Raises:
+            NotFound: it is for a graph that the project does not have.
+        """
+        if body.graph_id is not None:
+            self.check_graph(body.graph_id)
+        return Wanted(self._graphs, body.metadata, body.graph_id, body.name)
+
+    async def _get(self, assistant_id: str) -> DictRow | None:
+        found = await rows.get(self._pool, assistant_id)
+        if found is None and assistant_id in self._system.values():
+            await self.ensure_system()
+            found = await rows.get(self._pool, assistant_id)
+        return found
+
+    def _id(self, name: str) -> str | None:
+        if name in self._system:
+            return self._system[name]
+        try:
+            return str(uuid.UUID(name))
+        except ValueError:
+            return None
+
+    # ------------------------------------------------------------ change
+
+    async def create(self, body: AssistantCreate) -> DictRow:
+        """Creates an assistant.
 
         Raises:
             NotFound: the project has no such graph.
+            Conflict: there is one with this id.
+            Invalid: the id is not a UUID.
+            BothGiven: `context` and `config.configurable` have something in them.
         """
-        if graph_id not in self._by_graph:
-            raise NotFound(f"Graph '{graph_id}' not found. Expected one of: {list(self._by_graph)}")
-        return self._by_graph[graph_id]
+        self.check_graph(body.graph_id)
+        assistant_id = requests.new_id() if body.assistant_id is None else _uuid(body.assistant_id)
+        config = body.given_config() or {}
+        refuse_both(config, body.context or {})
+        if assistant_id in self._system.values():
+            await self.ensure_system()
+        made = await rows.create(
+            self._pool,
+            assistant_id,
+            graph_id=body.graph_id,
+            name=body.name,
+            description=body.description,
+            config=config,
+            context=body.context or {},
+            metadata=body.metadata,
+        )
+        if made is not None:
+            return made
+        existing = await rows.get(self._pool, assistant_id) if body.if_exists == "do_nothing" else None
+        if existing is None:
+            raise Conflict(f"Assistant {assistant_id} already exists")
+        return existing
 
-    def _find(self, name: str) -> Assistant | None:
-        if name in self._by_graph:
-            return self._by_graph[name]
-        return self._by_id.get(str(uuid.UUID(name))) if _is_uuid(name) else None
+    async def update(self, name: str, body: AssistantPatch) -> DictRow:
+        """Makes a new version of an assistant; `context` replaces `config.configurable`, and the other way round.
+
+        Raises:
+            NotFound: there is no such assistant, or graph.
+            Conflict: it is a graph's own assistant, and the body names another graph.
+            BothGiven: `context` and `config.configurable` have something in them.
+        """
+        before = await self.in_path(name)
+        if body.graph_id is not None:
+            self.check_graph(body.graph_id)
+            if before["system"] and body.graph_id != before["graph_id"]:
+                raise Conflict(
+                    f"Assistant {before['assistant_id']} stands for the graph '{before['graph_id']}'; "
+                    "create another assistant for another graph"
+                )
+        config, context = body.given_config(), body.context
+        refuse_both(config or {}, context or {})
+        if context is not None and config is None:
+            kept: Mapping[str, Any] = before["config"]
+            config = {key: value for key, value in kept.items() if key != "configurable"}
+        elif config is not None and config.get("configurable") and context is None:
+            context = {}
+        changed = await rows.update(
+            self._pool,
+            str(before["assistant_id"]),
+            graph_id=body.graph_id,
+            name=body.name,
+            description=body.description,
+            config=config,
+            context=context,
+            metadata=body.metadata,
+        )
+        if changed is None:
+            raise NotFound("Not Found")
+        return changed
 
 
-def _is_uuid(text: str) -> bool:
+def _uuid(text: str) -> str:
     try:
-        uuid.UUID(text)
+        return str(uuid.UUID(text))
     except ValueError:
-        return False
-    return True
+        raise Invalid("Invalid assistant ID: must be a UUID") from None

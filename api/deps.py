@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
 from fastapi import Depends, Request
+from langgraph.store.base import BaseStore
 from starlette.responses import Response
 
 from adapter.errors import Invalid
@@ -27,6 +28,7 @@ class Parts:
     """What a process serves from; made by the application's lifespan.
 
     Attributes:
+        store: LangGraph's long-term store, the one that nodes are given.
         closing: set when the process was told to stop.
     """
 
@@ -38,6 +40,7 @@ class Parts:
     gateway: TurnGateway
     assistants: Assistants
     snapshots: Snapshots
+    store: BaseStore
     closing: asyncio.Event
 
 

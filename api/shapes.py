@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from typing import Any, cast
 
@@ -46,6 +46,44 @@ def thread_json(row: DictRow, values: Any) -> dict[str, Any]:
         thread["error"] = row["error"]
         thread["interrupts"] = row["interrupts"]
     return thread
+
+
+def ttl_json(row: DictRow) -> dict[str, Any]:
+    """Returns a thread's lifetime under `ttl`; nothing for one that lives for ever."""
+    if row["ttl_minutes"] is None:
+        return {}
+    expires = row["updated_at"] + timedelta(minutes=row["ttl_minutes"])
+    shown = {
+        "strategy": row["ttl_strategy"],
+        "ttl_minutes": row["ttl_minutes"],
+        "expires_at": when(expires),
+    }
+    return {"ttl": shown}
+
+
+# ------------------------------------------------------------ assistants
+
+
+def assistant_json(row: DictRow) -> dict[str, Any]:
+    """Returns an assistant."""
+    return {**version_json(row), "updated_at": when(row["updated_at"])}
+
+
+def version_json(row: DictRow) -> dict[str, Any]:
+    """Returns a version of an assistant: `context` and `config.configurable` say the same."""
+    config: Mapping[str, Any] = row["config"]
+    context: Mapping[str, Any] = row["context"] or config.get("configurable") or {}
+    return {
+        "assistant_id": str(row["assistant_id"]),
+        "graph_id": row["graph_id"],
+        "config": {**config, "configurable": context} if context else config,
+        "context": context,
+        "metadata": row["metadata"],
+        "name": row["name"],
+        "created_at": when(row["created_at"]),
+        "version": row["version"],
+        "description": row["description"],
+    }
 
 
 # ------------------------------------------------------------ runs

@@ -11,6 +11,8 @@ SWEEP_WORKFLOW = "Sweep"
 SWEEP_SCHEDULE = "turns-sweep"
 PRUNE_WORKFLOW = "Prune"
 PRUNE_SCHEDULE = "turns-prune"
+EXPIRE_WORKFLOW = "Expire"
+EXPIRE_SCHEDULE = "turns-expire"
 
 # LangGraph node names cannot contain a colon, so these never collide with an activity named after a node.
 BEGIN = "turn:begin"
@@ -21,6 +23,7 @@ HAND_OVER = "turn:hand_over"
 COMPENSATE = "turn:compensate"
 SWEEP = "turn:sweep"
 PRUNE = "turn:prune"
+EXPIRE = "turn:expire"
 
 SUBMIT = "submit"
 CANCEL = "cancel"

@@ -64,7 +64,8 @@ SELECT turns.assert_claim(%(thread_id)s, %(scopes)s::text[], %(token)s::bigint, 
 -- ---------------------------------------------------------------- threads
 
 -- name: create_thread
-INSERT INTO turns.thread (thread_id, metadata) VALUES (%(thread_id)s, %(metadata)s)
+INSERT INTO turns.thread (thread_id, metadata, ttl_minutes, ttl_strategy)
+VALUES (%(thread_id)s, %(metadata)s, %(ttl_minutes)s, %(ttl_strategy)s)
 ON CONFLICT (thread_id) DO NOTHING RETURNING *
 
 -- name: get_thread
@@ -78,9 +79,20 @@ WHERE metadata @> %(metadata)s::jsonb AND (%(status)s::text IS NULL OR status = 
 ORDER BY updated_at DESC, thread_id LIMIT %(limit)s OFFSET %(offset)s
 
 -- name: search_threads
-SELECT * FROM turns.thread
+SELECT h.* FROM turns.thread h
 WHERE metadata @> %(metadata)s::jsonb AND (%(status)s::text IS NULL OR status = %(status)s)
   AND (%(ids)s::uuid[] IS NULL OR thread_id = ANY (%(ids)s::uuid[])) AND NOT metadata ? 'turns_temporary'
+  -- Weeds out threads whose latest checkpoint has another text, number or truth value where `values` has one: these
+  -- stand in the checkpoint itself. Whatever else `values` holds is for the reader of the state to compare.
+  AND (%(values)s::jsonb = '{}' OR EXISTS (
+      SELECT 1 FROM (
+          SELECT checkpoint -> 'channel_values' AS held FROM checkpoints
+          WHERE thread_id = h.thread_id::text AND checkpoint_ns = '' ORDER BY checkpoint_id DESC LIMIT 1
+      ) head
+      WHERE NOT EXISTS (
+          SELECT 1 FROM jsonb_each(%(values)s::jsonb) asked
+          WHERE head.held ? asked.key AND NOT head.held -> asked.key @> asked.value
+            AND jsonb_typeof(head.held -> asked.key) IN ('string', 'number', 'null'))))
 ORDER BY
     CASE WHEN %(ascending)s THEN
         CASE %(sort)s WHEN 'created_at' THEN created_at WHEN 'updated_at' THEN updated_at
@@ -108,7 +120,8 @@ WHERE metadata @> '{"turns_temporary": true}' AND status <> 'busy'
 LIMIT %(limit)s
 
 -- name: update_thread_metadata
-UPDATE turns.thread SET metadata = metadata || %(metadata)s::jsonb, updated_at = now()
+UPDATE turns.thread SET metadata = metadata || %(metadata)s::jsonb, updated_at = now(),
+    ttl_minutes = coalesce(%(ttl_minutes)s, ttl_minutes), ttl_strategy = coalesce(%(ttl_strategy)s, ttl_strategy)
 WHERE thread_id = %(thread_id)s RETURNING *
 
 -- name: delete_thread
@@ -128,6 +141,173 @@ UPDATE turns.thread SET state_updated_at = now(), updated_at = now(), status = %
     rest_status = %(status)s, rest_error = NULL,
     interrupts = '{}', error = NULL
 WHERE thread_id = %(thread_id)s
+
+-- name: copy_thread
+-- One statement, so that row and checkpoints are of one moment, also while a turn writes. The copy has no turns and
+-- starts without an origin: what its next turn does, it does on purpose, under keys of its own (I7). Of a busy thread
+-- it is the state so far, with the status from before the turn under way, which is cut off in the copy.
+WITH original AS (
+    SELECT h.*, l.status AS last_status FROM turns.thread h LEFT JOIN LATERAL (
+        SELECT status FROM turns.turn t WHERE t.thread_id = h.thread_id
+          AND t.origin IS NOT NULL AND t.status NOT IN ('pending', 'running') ORDER BY t.seq DESC LIMIT 1
+    ) l ON true
+    WHERE h.thread_id = %(original)s
+), made AS (
+    INSERT INTO turns.thread AS n (
+        thread_id, state_updated_at, metadata, config, status, interrupts, error, rest_status, rest_error, prior_status)
+    SELECT %(copy)s, CASE WHEN state_updated_at = created_at THEN now() ELSE clock_timestamp() END,
+        metadata - 'turns_temporary', config, CASE WHEN status = 'busy' THEN rest_status ELSE status END,
+        interrupts, CASE WHEN status = 'busy' THEN rest_error ELSE error END, rest_status, rest_error,
+        CASE WHEN status = 'busy' THEN 'interrupted' ELSE coalesce(last_status, prior_status) END
+    FROM original RETURNING n.*
+), node_errors AS (
+    INSERT INTO turns.node_error (thread_id, task_id, module, qualname, kind, arguments)
+    SELECT %(copy)s, task_id, module, qualname, kind, arguments FROM turns.node_error WHERE thread_id = %(original)s
+), saved AS (
+    INSERT INTO checkpoints (
+        thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata)
+    SELECT %(to)s::text, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata
+    FROM checkpoints WHERE thread_id = %(from)s
+), channels AS (
+    INSERT INTO checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
+    SELECT %(to)s::text, checkpoint_ns, channel, version, type, blob
+    FROM checkpoint_blobs WHERE thread_id = %(from)s
+), writes AS (
+    INSERT INTO checkpoint_writes (
+        thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob, task_path)
+    SELECT %(to)s::text, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob, task_path
+    FROM checkpoint_writes WHERE thread_id = %(from)s
+)
+SELECT * FROM made
+
+-- name: one_snapshot
+-- First in a transaction: everything in it sees the database as its first query did.
+SET TRANSACTION ISOLATION LEVEL REPEATABLE READ
+
+-- name: lock_quiet_thread
+-- A thread that nothing runs or waits on; no turn is recorded on it until this transaction ends. One that somebody
+-- else holds is about to change and is not quiet. With `expired`, only if its lifetime is over.
+SELECT h.thread_id FROM turns.thread h
+WHERE h.thread_id = %(thread_id)s AND (NOT %(expired)s OR h.ttl_minutes IS NOT NULL
+    AND h.updated_at + make_interval(secs => h.ttl_minutes * 60) < now())
+  AND NOT EXISTS (
+    SELECT 1 FROM turns.turn o WHERE o.thread_id = h.thread_id AND o.status IN ('pending', 'running'))
+FOR UPDATE SKIP LOCKED
+
+-- name: detach_turns
+-- What they began from is gone; so is what would be put back there.
+WITH unneeded AS (DELETE FROM turns.base_write WHERE thread_id = %(thread_id)s)
+UPDATE turns.turn SET detached = true WHERE thread_id = %(thread_id)s AND NOT detached
+
+-- name: expired_threads
+-- Threads whose lifetime is over, the longest unchanged first. One that was reduced is due again after its next change.
+SELECT thread_id, ttl_strategy FROM turns.thread
+WHERE ttl_minutes IS NOT NULL AND updated_at + make_interval(secs => ttl_minutes * 60) < now() AND status <> 'busy'
+  AND (ttl_pruned_at IS NULL OR ttl_pruned_at < updated_at) AND NOT thread_id = ANY (%(skipped)s::uuid[])
+ORDER BY updated_at LIMIT %(limit)s
+
+-- name: mark_reduced
+UPDATE turns.thread SET ttl_pruned_at = now() WHERE thread_id = %(thread_id)s
+
+-- name: delete_expired_items
+-- Of LangGraph's long-term store.
+WITH gone AS (DELETE FROM store WHERE expires_at < now() RETURNING 1) SELECT count(*) AS items FROM gone
+
+-- ---------------------------------------------------------------- assistants
+
+-- name: ensure_system_assistants
+-- One a graph of the project file, in the file's order; an existing one keeps what a client changed.
+WITH made AS (
+    INSERT INTO turns.assistant AS a (assistant_id, system, graph_id, name, metadata, created_at, updated_at)
+    SELECT g.assistant_id, true, g.graph_id, g.graph_id, '{"created_by": "system"}', g.made_at, g.made_at
+    FROM (
+        SELECT assistant_id, graph_id, now() + ord * interval '1 microsecond' AS made_at
+        FROM unnest(%(ids)s::uuid[], %(graph_ids)s::text[]) WITH ORDINALITY AS u (assistant_id, graph_id, ord)
+    ) g
+    ON CONFLICT (assistant_id) DO NOTHING RETURNING a.*
+)
+INSERT INTO turns.assistant_version (
+    assistant_id, version, graph_id, name, description, config, context, metadata, created_at)
+SELECT assistant_id, version, graph_id, name, description, config, context, metadata, created_at FROM made
+
+-- name: create_assistant
+WITH made AS (
+    INSERT INTO turns.assistant AS a (assistant_id, graph_id, name, description, config, context, metadata)
+    VALUES (%(assistant_id)s, %(graph_id)s, %(name)s, %(description)s, %(config)s, %(context)s, %(metadata)s)
+    ON CONFLICT (assistant_id) DO NOTHING RETURNING a.*
+), versions AS (
+    INSERT INTO turns.assistant_version (
+        assistant_id, version, graph_id, name, description, config, context, metadata, created_at)
+    SELECT assistant_id, version, graph_id, name, description, config, context, metadata, created_at FROM made
+)
+SELECT * FROM made
+
+-- name: get_assistant
+SELECT * FROM turns.assistant WHERE assistant_id = %(assistant_id)s
+
+-- name: lock_assistant
+-- Before a statement that counts its versions.
+SELECT 1 AS one FROM turns.assistant WHERE assistant_id = %(assistant_id)s FOR UPDATE
+
+-- name: update_assistant
+-- A new version: what is null stays as it is, metadata is merged. Runs after `lock_assistant`.
+WITH changed AS (
+    UPDATE turns.assistant a SET
+        version = 1 + (SELECT max(version) FROM turns.assistant_version v WHERE v.assistant_id = a.assistant_id),
+        graph_id = coalesce(%(graph_id)s, graph_id), name = coalesce(%(name)s, name),
+        description = coalesce(%(description)s, description), config = coalesce(%(config)s::jsonb, config),
+        context = coalesce(%(context)s::jsonb, context), metadata = metadata || %(metadata)s::jsonb,
+        updated_at = clock_timestamp()
+    WHERE assistant_id = %(assistant_id)s RETURNING a.*
+), versions AS (
+    INSERT INTO turns.assistant_version (
+        assistant_id, version, graph_id, name, description, config, context, metadata, created_at)
+    SELECT assistant_id, version, graph_id, name, description, config, context, metadata, updated_at FROM changed
+)
+SELECT * FROM changed
+
+-- name: set_latest_assistant
+UPDATE turns.assistant a SET version = v.version, graph_id = v.graph_id, name = v.name,
+    description = v.description, config = v.config, context = v.context, metadata = v.metadata, updated_at = now()
+FROM turns.assistant_version v
+WHERE a.assistant_id = %(assistant_id)s AND v.assistant_id = a.assistant_id AND v.version = %(version)s
+RETURNING a.*
+
+-- name: list_assistant_versions
+SELECT * FROM turns.assistant_version
+WHERE assistant_id = %(assistant_id)s AND metadata @> %(metadata)s::jsonb
+ORDER BY version DESC LIMIT %(limit)s OFFSET %(offset)s
+
+-- name: delete_assistant
+DELETE FROM turns.assistant WHERE assistant_id = %(assistant_id)s RETURNING assistant_id
+
+-- name: threads_of_assistant
+SELECT thread_id FROM turns.thread
+WHERE metadata @> jsonb_build_object('assistant_id', %(assistant_id)s::text) LIMIT %(limit)s
+
+-- name: search_assistants
+-- Those that the server made for graphs which are not in this project file are nobody's.
+SELECT * FROM turns.assistant
+WHERE metadata @> %(metadata)s::jsonb AND (%(graph_id)s::text IS NULL OR graph_id = %(graph_id)s)
+  AND (%(name)s::text IS NULL OR position(lower(%(name)s) IN lower(name)) > 0)
+  AND (NOT system OR graph_id = ANY (%(graph_ids)s::text[]))
+ORDER BY
+    CASE WHEN %(ascending)s THEN
+        CASE %(sort)s WHEN 'created_at' THEN created_at WHEN 'updated_at' THEN updated_at END END ASC,
+    CASE WHEN NOT %(ascending)s THEN
+        CASE %(sort)s WHEN 'created_at' THEN created_at WHEN 'updated_at' THEN updated_at END END DESC,
+    CASE WHEN %(ascending)s THEN CASE %(sort)s WHEN 'name' THEN name WHEN 'graph_id' THEN graph_id
+        WHEN 'assistant_id' THEN assistant_id::text END END COLLATE "C" ASC,
+    CASE WHEN NOT %(ascending)s THEN CASE %(sort)s WHEN 'name' THEN name WHEN 'graph_id' THEN graph_id
+        WHEN 'assistant_id' THEN assistant_id::text END END COLLATE "C" DESC,
+    assistant_id
+LIMIT %(limit)s OFFSET %(offset)s
+
+-- name: count_assistants
+SELECT count(*) AS assistants FROM turns.assistant
+WHERE metadata @> %(metadata)s::jsonb AND (%(graph_id)s::text IS NULL OR graph_id = %(graph_id)s)
+  AND (%(name)s::text IS NULL OR position(lower(%(name)s) IN lower(name)) > 0)
+  AND (NOT system OR graph_id = ANY (%(graph_ids)s::text[]))
 
 -- ---------------------------------------------------------------- turns
 
@@ -238,10 +418,10 @@ ORDER BY random() LIMIT %(limit)s
 -- For an activity; the input is left out once it was applied, since it can be large.
 SELECT t.turn_id, t.thread_id, t.seq, t.graph_id, t.assistant_id, t.status, t.origin, t.applied, t.resume,
        t.stop, t.error, t.held, t.last_offset, t.metadata, t.run_id, t.begun_in, t.base, t.undone,
-       h.origin AS thread_origin, p.status AS previous_status,
-       (t.status NOT IN ('pending', 'running') AND EXISTS (
+       h.origin AS thread_origin, coalesce(p.status, h.prior_status) AS previous_status,
+       (t.status NOT IN ('pending', 'running') AND (t.detached OR EXISTS (
            SELECT 1 FROM turns.turn l WHERE l.thread_id = t.thread_id AND l.seq > t.seq AND l.origin IS NOT NULL
-       )) AS superseded,
+       ))) AS superseded,
        CASE WHEN t.applied AND NOT %(whole)s THEN t.request - 'input' ELSE t.request END AS request
 FROM turns.turn t JOIN turns.thread h USING (thread_id)
 -- The turn before: one that was cancelled, or refused, before it began left nothing.

@@ -30,6 +30,8 @@ class NewTurn:
     """A turn to record.
 
     Attributes:
+        identity: what stands for the graph when a repeated request is compared; None is the graph's id.
+        asked: the request as the client made it, without what an assistant adds; None is all of `request`.
         idempotency_key: the client's key, or None for a turn of its own.
         refuse_busy: whether a thread with an open turn refuses it (strategy "reject").
         queued_turns: how many turns may wait on the thread, this one included; None is any number.
@@ -45,6 +47,21 @@ class NewTurn:
     idempotency_key: str | None
     refuse_busy: bool
     queued_turns: int | None = None
+    identity: str | None = None
+    asked: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """How long a thread lives after its last change.
+
+    Attributes:
+        minutes: how long.
+        strategy: what happens then: "delete", or "keep_latest" to keep its latest checkpoint only.
+    """
+
+    minutes: float
+    strategy: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +107,7 @@ async def record_turn(pool: Pool, new: NewTurn) -> Recorded:
         TooMany: as many turns wait on the thread as may.
     """
     turn_id = turn_id_of(new.thread_id, new.idempotency_key)
-    digest = hashlib.blake2b(
-        orjson.dumps([new.graph_id, new.request], option=orjson.OPT_SORT_KEYS), digest_size=16
-    ).digest()
+    digest = _digest(new)
     params = {
         "thread_id": new.thread_id,
         "turn_id": turn_id,
@@ -127,6 +142,12 @@ async def record_turn(pool: Pool, new: NewTurn) -> Recorded:
     return Recorded(row, new=False)
 
 
+def _digest(new: NewTurn) -> bytes:
+    """Returns what a repeated request is recognised by, whatever became of the assistant meanwhile."""
+    said = [new.identity or new.graph_id, new.request if new.asked is None else new.asked]
+    return hashlib.blake2b(orjson.dumps(said, option=orjson.OPT_SORT_KEYS), digest_size=16).digest()
+
+
 def _full(thread_id: str, limit: int | None) -> str:
     return (
         f"Thread {thread_id} has {limit} turn{'s' if limit != 1 else ''} waiting, as many as it may. Wait for them, "
@@ -135,7 +156,12 @@ def _full(thread_id: str, limit: int | None) -> str:
 
 
 async def create_thread(
-    pool: Pool, thread_id: str, metadata: Mapping[str, Any], *, if_exists: str = "raise"
+    pool: Pool,
+    thread_id: str,
+    metadata: Mapping[str, Any],
+    *,
+    if_exists: str = "raise",
+    lifetime: Lifetime | None = None,
 ) -> DictRow:
     """Creates a thread.
 
@@ -144,16 +170,26 @@ async def create_thread(
         thread_id: its id.
         metadata: its metadata.
         if_exists: "raise", or "do_nothing" to return the existing one unchanged.
+        lifetime: None is for ever.
 
     Raises:
         Conflict: it exists.
     """
-    row = await fetch_one(pool, "create_thread", thread_id=thread_id, metadata=Jsonb(dict(metadata)))
+    row = await fetch_one(
+        pool, "create_thread", thread_id=thread_id, metadata=Jsonb(dict(metadata)), **_lifetime(lifetime)
+    )
     if row is not None:
         return row
     if if_exists == "do_nothing":
         return await get_thread(pool, thread_id)
     raise Conflict(f"Thread with ID {thread_id} already exists")
+
+
+def _lifetime(given: Lifetime | None) -> dict[str, Any]:
+    return {
+        "ttl_minutes": None if given is None else given.minutes,
+        "ttl_strategy": None if given is None else given.strategy,
+    }
 
 
 async def get_thread(pool: Pool, thread_id: str) -> DictRow:
@@ -183,18 +219,23 @@ async def search_threads(
     metadata: Mapping[str, Any],
     status: str | None,
     ids: Sequence[str] | None,
+    values: Mapping[str, Any],
     sort: str,
     ascending: bool,
     limit: int,
     offset: int,
 ) -> list[DictRow]:
-    """Returns threads in any order; `list_threads` is the fast way to the usual one."""
+    """Returns threads in any order; `list_threads` is the fast way to the usual one.
+
+    With `values`, threads whose state cannot contain them are left out, and those that remain may or may not.
+    """
     return await fetch_all(
         pool,
         "search_threads",
         metadata=Jsonb(dict(metadata)),
         status=status,
         ids=None if ids is None else list(ids),
+        values=Jsonb(dict(values)),
         sort=sort,
         ascending=ascending,
         limit=limit,
@@ -236,13 +277,21 @@ async def temporary_threads(pool: Pool, *, age_seconds: float, limit: int) -> li
     return [str(row["thread_id"]) for row in rows]
 
 
-async def update_thread(pool: Pool, thread_id: str, metadata: Mapping[str, Any]) -> DictRow:
-    """Merges metadata into a thread's.
+async def update_thread(
+    pool: Pool, thread_id: str, metadata: Mapping[str, Any], lifetime: Lifetime | None = None
+) -> DictRow:
+    """Merges metadata into a thread's, and gives it a lifetime unless that is None.
 
     Raises:
         NotFound: it does not exist.
     """
-    row = await fetch_one(pool, "update_thread_metadata", thread_id=thread_id, metadata=Jsonb(dict(metadata)))
+    row = await fetch_one(
+        pool,
+        "update_thread_metadata",
+        thread_id=thread_id,
+        metadata=Jsonb(dict(metadata)),
+        **_lifetime(lifetime),
+    )
     if row is None:
         raise NotFound(f"Thread with ID {thread_id} not found")
     return row

@@ -78,7 +78,7 @@ async def load(conn: Connection, turn_id: str, *, whole: bool = False) -> TurnRo
         raise NotFound(f"turn {turn_id} does not exist any more")
     if row["superseded"]:
         raise Superseded(
-            f"turn {turn_id} ended and later turns of thread {row['thread_id']} built on it; to do it again on "
+            f"turn {turn_id} ended, and thread {row['thread_id']} went on or was pruned since; to do it again on "
             "purpose, start a turn from its checkpoint"
         )
     if row["undone"] and row["status"] not in ("pending", "running"):

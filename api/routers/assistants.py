@@ -1,34 +1,60 @@
-"""Routes of assistants: one per configured graph."""
+"""Routes of assistants: making them, changing them, and what is told of their graphs."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
-from adapter.errors import Invalid
-from api.assistants import METADATA, Assistant
+from adapter._pregel import AnyGraph
+from adapter.errors import Invalid, NotFound
+from adapter.store import assistants as rows
 from api.bodies import BodyOf
 from api.deps import Parts, PartsDep, answer, pagination, selected
 from api.drawings import drawing, schemas, subgraph_schemas
-from api.schemas.assistants import AssistantCount, AssistantSearch
+from api.removal import remove_threads_of
+from api.run_config import assistant_config
+from api.schemas.assistants import (
+    AssistantCount,
+    AssistantCreate,
+    AssistantLatest,
+    AssistantPatch,
+    AssistantSearch,
+    AssistantVersions,
+)
+from api.shapes import assistant_json, version_json
 
 router = APIRouter(prefix="/assistants", tags=["assistants"])
+
+
+@router.post("")
+async def create(
+    parts: PartsDep, body: Annotated[AssistantCreate, Depends(BodyOf(AssistantCreate))]
+) -> Response:
+    """Creates an assistant: a graph with a configuration of its own."""
+    return answer(assistant_json(await parts.assistants.create(body)))
 
 
 @router.post("/search")
 async def search(
     parts: PartsDep, body: Annotated[AssistantSearch, Depends(BodyOf(AssistantSearch))]
 ) -> Response:
-    """Returns assistants."""
-    found = _matching(parts, body)
-    found.sort(key=lambda a: str(a.to_json()[body.sort_by]), reverse=body.sort_order == "desc")
-    page = found[body.offset : body.offset + body.limit]
-    more = len(found) > body.offset + body.limit
+    """Returns assistants, the newest first unless the body says otherwise."""
+    found = await rows.search(
+        parts.pool,
+        parts.assistants.wanted(body),
+        sort=body.sort_by,
+        ascending=body.sort_order == "asc",
+        limit=body.limit + 1,
+        offset=body.offset,
+    )
+    page = found[: body.limit]
     return answer(
-        [selected(assistant.to_json(), body.select) for assistant in page],
-        pagination(body.offset, len(page), more=more),
+        [selected(assistant_json(row), body.select) for row in page],
+        pagination(body.offset, len(page), more=len(found) > body.limit),
     )
 
 
@@ -37,29 +63,76 @@ async def count(
     parts: PartsDep, body: Annotated[AssistantCount, Depends(BodyOf(AssistantCount))]
 ) -> Response:
     """Returns how many assistants there are."""
-    return answer(len(_matching(parts, body)))
+    return answer(await rows.count(parts.pool, parts.assistants.wanted(body)))
 
 
 @router.get("/{assistant_id}")
 async def get(parts: PartsDep, assistant_id: str) -> Response:
     """Returns an assistant, found by its id or its graph's name."""
-    return answer(parts.assistants.in_path(assistant_id).to_json())
+    return answer(assistant_json(await parts.assistants.in_path(assistant_id)))
+
+
+@router.patch("/{assistant_id}")
+async def patch(
+    parts: PartsDep, assistant_id: str, body: Annotated[AssistantPatch, Depends(BodyOf(AssistantPatch))]
+) -> Response:
+    """Makes a new version of an assistant, which runs use from now on."""
+    return answer(assistant_json(await parts.assistants.update(assistant_id, body)))
+
+
+@router.delete("/{assistant_id}")
+async def delete(parts: PartsDep, assistant_id: str, delete_threads: bool = False) -> Response:
+    """Deletes an assistant with its versions, and its threads if asked to; a graph's own one comes back when named."""
+    found = parts.assistants.id_in_path(assistant_id)
+    if delete_threads:
+        await remove_threads_of(parts, found)
+    if not await rows.delete(parts.pool, found):
+        raise NotFound(f"Assistant with ID {found} not found")
+    return Response(status_code=204)
+
+
+@router.post("/{assistant_id}/versions")
+async def versions(
+    parts: PartsDep,
+    assistant_id: str,
+    body: Annotated[AssistantVersions, Depends(BodyOf(AssistantVersions))],
+) -> Response:
+    """Returns an assistant's versions, the newest first."""
+    assistant = await parts.assistants.in_path(assistant_id)
+    found = await rows.versions(
+        parts.pool,
+        str(assistant["assistant_id"]),
+        metadata=body.metadata,
+        limit=body.limit,
+        offset=body.offset,
+    )
+    return answer([version_json(row) for row in found])
+
+
+@router.post("/{assistant_id}/latest")
+async def latest(
+    parts: PartsDep, assistant_id: str, body: Annotated[AssistantLatest, Depends(BodyOf(AssistantLatest))]
+) -> Response:
+    """Makes an earlier version the one that runs use."""
+    assistant = await parts.assistants.in_path(assistant_id)
+    row = await rows.set_latest(parts.pool, str(assistant["assistant_id"]), body.version)
+    if row is None:
+        raise NotFound(f"Assistant with ID {assistant['assistant_id']} has no version {body.version}")
+    return answer(assistant_json(row))
 
 
 @router.get("/{assistant_id}/graph")
 async def graph(parts: PartsDep, assistant_id: str, xray: str = "false") -> Response:
     """Returns the drawing of the graph; `xray` shows what is inside of its subgraphs."""
-    assistant = parts.assistants.in_path(assistant_id)
-    async with parts.project.plain(assistant.graph_id) as plain:
+    async with _graph(parts, assistant_id) as (_, plain):
         return answer(await drawing(plain, xray=_xray(xray)))
 
 
 @router.get("/{assistant_id}/schemas")
 async def graph_schemas(parts: PartsDep, assistant_id: str) -> Response:
     """Returns JSON Schemas of the graph's input, output, state and context."""
-    assistant = parts.assistants.in_path(assistant_id)
-    async with parts.project.plain(assistant.graph_id) as plain:
-        return answer({"graph_id": assistant.graph_id, **schemas(plain)})
+    async with _graph(parts, assistant_id) as (graph_id, plain):
+        return answer({"graph_id": graph_id, **schemas(plain)})
 
 
 @router.get("/{assistant_id}/subgraphs")
@@ -71,20 +144,16 @@ async def subgraphs(
     recurse: Annotated[bool, Query()] = False,
 ) -> Response:
     """Returns the schemas of the graph's subgraphs, by namespace."""
-    assistant = parts.assistants.in_path(assistant_id)
-    async with parts.project.plain(assistant.graph_id) as plain:
+    async with _graph(parts, assistant_id) as (_, plain):
         return answer(await subgraph_schemas(plain, namespace, recurse=recurse))
 
 
-def _matching(parts: Parts, body: AssistantCount) -> list[Assistant]:
-    if body.graph_id is not None:
-        found = [parts.assistants.of_graph(body.graph_id)]
-    else:
-        found = parts.assistants.all()
-    if body.name is not None:
-        found = [a for a in found if body.name.lower() in a.graph_id.lower()]
-    asked: dict[str, Any] = body.metadata
-    return [a for a in found if all(METADATA.get(key) == value for key, value in asked.items())]
+@asynccontextmanager
+async def _graph(parts: Parts, name: str) -> AsyncGenerator[tuple[str, AnyGraph]]:
+    """Yields an assistant's graph; a factory is called with the assistant's config."""
+    assistant = await parts.assistants.in_path(name)
+    async with parts.project.plain(assistant["graph_id"], assistant_config(assistant)) as plain:
+        yield assistant["graph_id"], plain
 
 
 def _xray(text: str) -> bool | int:

@@ -10,15 +10,26 @@ from langgraph.types import StateUpdate
 from psycopg.rows import DictRow
 from starlette.responses import Response
 
-from adapter.errors import Invalid
-from adapter.store import requests
-from adapter.store.pool import fetch_all
+from adapter.errors import Conflict, NotFound
+from adapter.store import requests, thread_copy, thread_prune
+from adapter.turn_request import command_of
 from api.bodies import BodyOf
 from api.deps import Parts, PartsDep, ThreadId, answer, checked_uuid, pagination, selected
 from api.extract import extracted
-from api.schemas.threads import Superstep, ThreadCount, ThreadCreate, ThreadPatch, ThreadSearch
-from api.shapes import thread_json
+from api.removal import remove_thread
+from api.schemas.threads import (
+    Superstep,
+    ThreadCount,
+    ThreadCreate,
+    ThreadPatch,
+    ThreadPrune,
+    ThreadSearch,
+    Ttl,
+    Update,
+)
+from api.shapes import thread_json, ttl_json
 from api.snapshots import Address
+from api.thread_search import count_threads, find_threads
 
 router = APIRouter(prefix="/threads", tags=["threads"])
 
@@ -28,7 +39,9 @@ async def create(parts: PartsDep, body: Annotated[ThreadCreate, Depends(BodyOf(T
     """Creates a thread."""
     thread_id = requests.new_id() if body.thread_id is None else checked_uuid(body.thread_id, "thread")
     supersteps = [_updates(superstep) for superstep in body.supersteps]
-    row = await requests.create_thread(parts.pool, thread_id, body.metadata, if_exists=body.if_exists)
+    row = await requests.create_thread(
+        parts.pool, thread_id, body.metadata, if_exists=body.if_exists, lifetime=_lifetime(body.ttl)
+    )
     if supersteps and row["last_seq"] == 0:
         await parts.snapshots.update(thread_id, Address(), supersteps)
         row = await requests.get_thread(parts.pool, thread_id)
@@ -36,9 +49,11 @@ async def create(parts: PartsDep, body: Annotated[ThreadCreate, Depends(BodyOf(T
 
 
 @router.get("/{thread_id}")
-async def get(parts: PartsDep, thread_id: ThreadId) -> Response:
-    """Returns a thread with its latest values."""
-    return answer(await _thread(parts, await requests.get_thread(parts.pool, thread_id)))
+async def get(parts: PartsDep, thread_id: ThreadId, include: str = "") -> Response:
+    """Returns a thread with its latest values; `include=ttl` adds its lifetime."""
+    row = await requests.get_thread(parts.pool, thread_id)
+    thread = await _thread(parts, row)
+    return answer({**thread, **ttl_json(row)} if "ttl" in include.split(",") else thread)
 
 
 @router.patch("/{thread_id}")
@@ -48,8 +63,8 @@ async def patch(
     body: Annotated[ThreadPatch, Depends(BodyOf(ThreadPatch))],
     prefer: Annotated[str, Header()] = "",
 ) -> Response:
-    """Merges metadata."""
-    row = await requests.update_thread(parts.pool, thread_id, body.metadata)
+    """Merges metadata, and gives the thread a lifetime."""
+    row = await requests.update_thread(parts.pool, thread_id, body.metadata, _lifetime(body.ttl))
     if "return=minimal" in prefer:
         return Response(status_code=204)
     return answer(await _thread(parts, row))
@@ -58,18 +73,40 @@ async def patch(
 @router.delete("/{thread_id}")
 async def delete(parts: PartsDep, thread_id: ThreadId) -> Response:
     """Deletes a thread with everything of it; a turn under way is stopped."""
-    await requests.get_thread(parts.pool, thread_id)
-    for turn in await fetch_all(parts.pool, "open_turns", thread_id=thread_id):
-        await parts.gateway.cancel(thread_id, str(turn["turn_id"]))
-    await requests.delete_thread(parts.pool, thread_id)
+    await remove_thread(parts, thread_id)
     return Response(status_code=204)
+
+
+@router.post("/{thread_id}/copy")
+async def copy(parts: PartsDep, thread_id: ThreadId) -> Response:
+    """Copies a thread with its state and history; its runs stay behind."""
+    row = await thread_copy.copy(parts.pool, thread_id)
+    if row is None:
+        raise Conflict(f"Thread with ID {thread_id} not found")
+    return answer(await _thread(parts, row))
+
+
+@router.post("/prune")
+async def prune(parts: PartsDep, body: Annotated[ThreadPrune, Depends(BodyOf(ThreadPrune))]) -> Response:
+    """Deletes threads, or all but their latest checkpoint; tells how many. Those that do not exist do not count."""
+    thread_ids = {checked_uuid(one, "thread") for one in body.thread_ids}
+    pruned = 0
+    for thread_id in thread_ids:
+        if body.strategy == "keep_latest":
+            pruned += await thread_prune.keep_latest(parts.pool, thread_id)
+            continue
+        try:
+            await remove_thread(parts, thread_id)
+        except NotFound:
+            continue
+        pruned += 1
+    return answer({"pruned_count": pruned})
 
 
 @router.post("/search")
 async def search(parts: PartsDep, body: Annotated[ThreadSearch, Depends(BodyOf(ThreadSearch))]) -> Response:
-    """Returns threads whose metadata contains the given, the last changed first."""
-    rows = await _search(parts, body)
-    page, more = rows[: body.limit], len(rows) > body.limit
+    """Returns threads whose metadata and state contain the given, the last changed first."""
+    page, more = await find_threads(parts, body)
     needs_values = not body.select or "values" in body.select or bool(body.extract)
     found = await asyncio.gather(*(_thread(parts, row, needs_values=needs_values) for row in page))
     threads: list[dict[str, Any]] = []
@@ -84,33 +121,24 @@ async def search(parts: PartsDep, body: Annotated[ThreadSearch, Depends(BodyOf(T
 @router.post("/count")
 async def count(parts: PartsDep, body: Annotated[ThreadCount, Depends(BodyOf(ThreadCount))]) -> Response:
     """Returns how many threads there are."""
-    return answer(await requests.count_threads(parts.pool, metadata=body.metadata, status=body.status))
-
-
-async def _search(parts: Parts, body: ThreadSearch) -> list[DictRow]:
-    """Returns one row more than asked for, if there is one."""
-    limit = body.limit + 1
-    if body.ids is None and (body.sort_by, body.sort_order) == ("updated_at", "desc"):
-        return await requests.list_threads(
-            parts.pool, metadata=body.metadata, status=body.status, limit=limit, offset=body.offset
-        )
-    return await requests.search_threads(
-        parts.pool,
-        metadata=body.metadata,
-        status=body.status,
-        ids=None if body.ids is None else [checked_uuid(one, "thread") for one in body.ids],
-        sort=body.sort_by,
-        ascending=body.sort_order == "asc",
-        limit=limit,
-        offset=body.offset,
-    )
+    return answer(await count_threads(parts, body))
 
 
 async def _thread(parts: Parts, row: DictRow, *, needs_values: bool = True) -> dict[str, Any]:
     return thread_json(row, await parts.snapshots.values(row) if needs_values else None)
 
 
+def _lifetime(ttl: Ttl | None) -> requests.Lifetime | None:
+    return None if ttl is None else ttl.lifetime()
+
+
 def _updates(superstep: Superstep) -> list[StateUpdate]:
-    if any(update.command for update in superstep.updates):
-        raise Invalid("supersteps with a command are not supported yet")
-    return [StateUpdate(update.values, update.as_node) for update in superstep.updates]
+    return [StateUpdate(_said(update), update.as_node) for update in superstep.updates]
+
+
+def _said(update: Update) -> Any:
+    """Returns what a node would have returned: values, or a command."""
+    if update.command is None:
+        return update.values
+    command = update.command.model_dump(exclude_unset=True)
+    return command_of({**command, "resume": None}) or update.values

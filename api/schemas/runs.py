@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from api.bodies import Body
+from api.schemas.commands import Command
 from api.schemas.threads import Metadata
 
 StreamMode = Literal[
@@ -45,25 +46,6 @@ class RunConfig(BaseModel):
     configurable: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
     run_name: str | None = None
-
-
-class Target(BaseModel):
-    """A node to go to, with an input of its own."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-    node: str
-    input: Any = None
-
-
-class Command(BaseModel):
-    """What a client tells a thread that waits."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-    resume: Any = None
-    update: dict[str, Any] | list[tuple[str, Any]] | None = None
-    goto: str | Target | list[str | Target] | None = None
 
 
 class RunCreate(Body):

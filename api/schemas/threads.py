@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field
 
+from adapter.store.requests import Lifetime
 from api.bodies import Body, refuse_reserved
+from api.schemas.commands import Command
 
 Metadata = Annotated[dict[str, Any], AfterValidator(refuse_reserved)]
 Limit = Annotated[int, Field(ge=1, le=1000)]
@@ -20,7 +22,7 @@ class Update(Body):
     """One edit of a superstep, as if a node had returned it."""
 
     values: Any = None
-    command: dict[str, Any] | None = None
+    command: Command | None = None
     as_node: str | None = None
 
 
@@ -30,6 +32,28 @@ class Superstep(Body):
     updates: Annotated[list[Update], Field(min_length=1)]
 
 
+Strategy = Literal["delete", "keep_latest"]
+
+
+class Ttl(Body):
+    """How many minutes after its last change a thread ends, and how."""
+
+    ttl: Annotated[float, Field(gt=0, le=100 * 366 * 24 * 60, allow_inf_nan=False)]
+    strategy: Strategy = "delete"
+
+    def lifetime(self) -> Lifetime:
+        """Returns it as it is stored."""
+        return Lifetime(self.ttl, self.strategy)
+
+
+def _as_ttl(given: Any) -> Any:
+    """Takes a bare number for minutes."""
+    return {"ttl": given} if isinstance(given, (int, float)) and not isinstance(given, bool) else given
+
+
+GivenTtl = Annotated[Ttl, BeforeValidator(_as_ttl)]
+
+
 class ThreadCreate(Body):
     """POST /threads."""
 
@@ -37,12 +61,21 @@ class ThreadCreate(Body):
     metadata: Metadata = Field(default_factory=dict[str, Any])
     if_exists: Literal["raise", "do_nothing"] = "raise"
     supersteps: list[Superstep] = Field(default_factory=list[Superstep])
+    ttl: GivenTtl | None = None
 
 
 class ThreadPatch(Body):
     """PATCH /threads/{thread_id}."""
 
     metadata: Metadata = Field(default_factory=dict[str, Any])
+    ttl: GivenTtl | None = None
+
+
+class ThreadPrune(Body):
+    """POST /threads/prune."""
+
+    thread_ids: Annotated[list[str], Field(max_length=1000)]
+    strategy: Strategy = "delete"
 
 
 class ThreadCount(Body):
@@ -51,15 +84,6 @@ class ThreadCount(Body):
     metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
     values: dict[str, Any] = Field(default_factory=dict[str, Any])
     status: ThreadStatus | None = None
-
-    @field_validator("values")
-    @classmethod
-    def _no_values(cls, values: dict[str, Any]) -> dict[str, Any]:
-        if values:
-            raise ValueError(
-                "threads cannot be searched by their values; put what you search by into metadata"
-            )
-        return values
 
 
 class ThreadSearch(ThreadCount):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.api.graphs import Held, steps
 from tests.api.serving import Serving, fresh
 
@@ -89,3 +91,14 @@ async def test_supersteps(api: Serving) -> None:
     made = (await api.http.post("/threads", json=body)).json()
     assert (made["status"], made["values"]) == ("interrupted", {"trail": ["seed", "plan"]})
     assert await api.wait(made["thread_id"], "two", input=None) == {"trail": ["seed", "plan", "finish"]}
+
+
+async def test_supersteps_with_a_command(api: Serving) -> None:
+    command = {"update": {"trail": ["seed"]}, "goto": ["finish"]}
+    supersteps: Any = [{"updates": [{"values": None, "command": command, "as_node": "__start__"}]}]
+    made = await api.sdk.threads.create(graph_id="two", supersteps=supersteps)
+    assert (made["status"], made["values"]) == ("interrupted", {"trail": ["seed"]})
+    state = await api.sdk.threads.get_state(made["thread_id"])
+    assert set(state["next"]) == {"plan", "finish"}
+    bad = {"supersteps": [{"updates": [{"command": {"goto": {"input": 1}}}]}]}
+    assert (await api.http.post("/threads", json=bad)).status_code == 422
