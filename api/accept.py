@@ -17,6 +17,8 @@ from adapter import faultpoints
 from adapter.errors import Invalid, NotFound, PublicError
 from adapter.store import requests
 from adapter.store.requests import NewTurn
+from adapter.user import AuthUser, without_user
+from api.access import Access
 from api.deps import Parts
 from api.schemas.runs import RunCreate
 
@@ -32,12 +34,19 @@ class BothGiven(PublicError):
 
 
 async def accept(
-    parts: Parts, thread_id: str, body: RunCreate, *, key: str | None, temporary: bool = False
+    parts: Parts,
+    access: Access,
+    thread_id: str,
+    body: RunCreate,
+    *,
+    key: str | None,
+    temporary: bool = False,
 ) -> DictRow:
     """Records a turn, or finds the one that the same request recorded before, and has it started.
 
     Args:
         parts: of the process.
+        access: who it is run for, and on which threads they may run something.
         thread_id: the thread it runs on.
         body: the request.
         key: the client's Idempotency-Key, or None.
@@ -51,12 +60,12 @@ async def accept(
     """
     _refuse_unsupported(body)
     assistant = parts.assistants.for_run(body.assistant_id)
-    request = await _with_context(parts, assistant.graph_id, body.request())
+    request = _without_user(await _with_context(parts, assistant.graph_id, body.request()))
     if temporary:
         request["temporary"] = True
     if body.if_not_exists == "create" or temporary:
         metadata = {**body.metadata, TEMPORARY: True} if temporary and _goes(body) else body.metadata
-        await requests.create_thread(parts.pool, thread_id, metadata, if_exists="do_nothing")
+        await requests.make_thread(parts.pool, thread_id, access.only.stamped(metadata))
     try:
         recorded = await requests.record_turn(
             parts.pool,
@@ -71,6 +80,8 @@ async def accept(
                 # An empty header says nothing: unrelated requests that carry one are not the same.
                 idempotency_key=key or None,
                 refuse_busy=body.multitask_strategy == "reject",
+                user=None if access.user is None else dict(access.user),
+                only=access.only,
                 queued_turns=None if body.multitask_strategy in _CLEAR_QUEUE else parts.settings.queued_turns,
             ),
         )
@@ -86,9 +97,12 @@ async def accept(
     return recorded.row
 
 
-def stateless_thread_id(key: str | None) -> str:
-    """Returns the thread of a stateless run: the same one for the same key."""
-    return requests.new_id() if not key else str(uuid.uuid5(_STATELESS, key))
+def stateless_thread_id(key: str | None, user: AuthUser | None) -> str:
+    """Returns the thread of a stateless run: the same one for the same key of the same user."""
+    if not key:
+        return requests.new_id()
+    whose = _STATELESS if user is None else uuid.uuid5(_STATELESS, user.identity)
+    return str(uuid.uuid5(whose, key))
 
 
 def _goes(body: RunCreate) -> bool:
@@ -100,6 +114,15 @@ def _refuse_unsupported(body: RunCreate) -> None:
         raise Invalid("after_seconds is not supported yet")
     if body.webhook is not None:
         raise Invalid("webhook is not supported yet")
+
+
+def _without_user(request: dict[str, Any]) -> dict[str, Any]:
+    """Takes out what a client says about who it is."""
+    config: Mapping[str, Any] = request.get("config") or {}
+    configurable: Mapping[str, Any] = config.get("configurable") or {}
+    if not configurable:
+        return request
+    return {**request, "config": {**config, "configurable": without_user(configurable)}}
 
 
 async def _with_context(parts: Parts, graph_id: str, request: dict[str, Any]) -> dict[str, Any]:

@@ -70,17 +70,30 @@ ON CONFLICT (thread_id) DO NOTHING RETURNING *
 -- name: get_thread
 SELECT * FROM turns.thread WHERE thread_id = %(thread_id)s
 
+-- `only`, here and below, are the rows that whoever asks may see: see adapter/store/only.py. NULL is all of them, and
+-- leaves the plan as it would be without the condition.
+
+-- name: visible_threads
+SELECT thread_id FROM turns.thread WHERE thread_id = ANY (%(thread_ids)s::uuid[])
+  AND (%(only)s::jsonb[] IS NULL OR metadata @> ANY (%(only)s::jsonb[]))
+
+-- name: visible_turn
+SELECT 1 AS one FROM turns.turn t JOIN turns.thread h USING (thread_id) WHERE t.turn_id = %(turn_id)s
+  AND (%(only)s::jsonb[] IS NULL OR h.metadata @> ANY (%(only)s::jsonb[]))
+
 -- name: list_threads
 -- The usual order has an index; `search_threads` takes the others. Threads of stateless runs are nobody's.
 SELECT * FROM turns.thread
 WHERE metadata @> %(metadata)s::jsonb AND (%(status)s::text IS NULL OR status = %(status)s)
   AND NOT metadata ? 'turns_temporary'
+  AND (%(only)s::jsonb[] IS NULL OR metadata @> ANY (%(only)s::jsonb[]))
 ORDER BY updated_at DESC, thread_id LIMIT %(limit)s OFFSET %(offset)s
 
 -- name: search_threads
 SELECT * FROM turns.thread
 WHERE metadata @> %(metadata)s::jsonb AND (%(status)s::text IS NULL OR status = %(status)s)
   AND (%(ids)s::uuid[] IS NULL OR thread_id = ANY (%(ids)s::uuid[])) AND NOT metadata ? 'turns_temporary'
+  AND (%(only)s::jsonb[] IS NULL OR metadata @> ANY (%(only)s::jsonb[]))
 ORDER BY
     CASE WHEN %(ascending)s THEN
         CASE %(sort)s WHEN 'created_at' THEN created_at WHEN 'updated_at' THEN updated_at
@@ -99,6 +112,7 @@ LIMIT %(limit)s OFFSET %(offset)s
 SELECT count(*) AS threads FROM turns.thread
 WHERE metadata @> %(metadata)s::jsonb AND (%(status)s::text IS NULL OR status = %(status)s)
   AND NOT metadata ? 'turns_temporary'
+  AND (%(only)s::jsonb[] IS NULL OR metadata @> ANY (%(only)s::jsonb[]))
 
 -- name: temporary_threads
 -- Threads of stateless runs that are over long enough for a client to have fetched the result a second time.
@@ -108,8 +122,11 @@ WHERE metadata @> '{"turns_temporary": true}' AND status <> 'busy'
 LIMIT %(limit)s
 
 -- name: update_thread_metadata
+-- What the thread becomes must be theirs as well: nobody gives a thread to somebody else.
 UPDATE turns.thread SET metadata = metadata || %(metadata)s::jsonb, updated_at = now()
-WHERE thread_id = %(thread_id)s RETURNING *
+WHERE thread_id = %(thread_id)s AND (%(only)s::jsonb[] IS NULL
+    OR metadata @> ANY (%(only)s::jsonb[]) AND (metadata || %(metadata)s::jsonb) @> ANY (%(only)s::jsonb[]))
+RETURNING *
 
 -- name: delete_thread
 -- Turns, events, fences and effects go with it; a running attempt finds its claim gone and writes nothing more.
@@ -148,7 +165,7 @@ WITH t AS (
     UPDATE turns.thread SET last_seq = last_seq + 1, status = 'busy', updated_at = now(),
         metadata = metadata || %(thread_metadata)s::jsonb,
         config = CASE WHEN %(config)s::jsonb = '{}' THEN config ELSE %(config)s::jsonb END
-    WHERE thread_id = %(thread_id)s
+    WHERE thread_id = %(thread_id)s AND (%(only)s::jsonb[] IS NULL OR metadata @> ANY (%(only)s::jsonb[]))
       AND NOT EXISTS (SELECT 1 FROM turns.turn WHERE turn_id = %(turn_id)s)
       AND NOT (%(refuse_busy)s AND EXISTS (
           SELECT 1 FROM turns.turn o WHERE o.thread_id = %(thread_id)s AND o.status IN ('pending', 'running')))
@@ -598,6 +615,7 @@ WITH page AS (
           AND (l.status <> 'interrupted' OR l.origin IS NOT NULL))
       AND (NOT h.metadata ? 'turns_temporary'
           OR EXISTS (SELECT 1 FROM turns.effect e WHERE e.thread_id = t.thread_id))
+      AND (%(only)s::jsonb[] IS NULL OR h.metadata @> ANY (%(only)s::jsonb[]))
     ORDER BY t.updated_at DESC, t.turn_id LIMIT %(limit)s OFFSET %(offset)s
 )
 SELECT p.thread_id, p.turn_id, p.status, p.error, p.ended_at, coalesce(e.effects, '[]') AS effects

@@ -17,8 +17,9 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from adapter.errors import Conflict, NotFound, TooMany
+from adapter.errors import Conflict, Forbidden, NotFound, TooMany
 from adapter.store import turns
+from adapter.store.only import EVERYTHING, Only
 from adapter.store.pool import Pool, execute, fetch_all, fetch_one, store_errors
 from adapter.store.sql import query
 
@@ -33,6 +34,8 @@ class NewTurn:
         idempotency_key: the client's key, or None for a turn of its own.
         refuse_busy: whether a thread with an open turn refuses it (strategy "reject").
         queued_turns: how many turns may wait on the thread, this one included; None is any number.
+        user: who it is run for, as JSON; not a part of what makes two requests the same.
+        only: threads that whoever asks may run turns on.
     """
 
     thread_id: str
@@ -45,6 +48,8 @@ class NewTurn:
     idempotency_key: str | None
     refuse_busy: bool
     queued_turns: int | None = None
+    user: Mapping[str, Any] | None = None
+    only: Only = EVERYTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +103,7 @@ async def record_turn(pool: Pool, new: NewTurn) -> Recorded:
         "turn_id": turn_id,
         "graph_id": new.graph_id,
         "assistant_id": new.assistant_id,
-        "request": Jsonb(dict(new.request)),
+        "request": Jsonb(dict(new.request) if new.user is None else {**new.request, "user": dict(new.user)}),
         "request_hash": digest,
         "metadata": Jsonb(dict(new.metadata)),
         "thread_metadata": Jsonb({"graph_id": new.graph_id, "assistant_id": new.assistant_id}),
@@ -106,6 +111,7 @@ async def record_turn(pool: Pool, new: NewTurn) -> Recorded:
         "strategy": new.strategy,
         "refuse_busy": new.refuse_busy,
         "queued_turns": new.queued_turns,
+        "only": new.only.sql(),
     }
     async with store_errors(), pool.connection() as conn, conn.transaction():
         async with conn.pipeline():
@@ -114,11 +120,11 @@ async def record_turn(pool: Pool, new: NewTurn) -> Recorded:
             row = await cursor.fetchone()
         if row is not None:
             return Recorded(row, new=True)
+        seen = {"thread_ids": [new.thread_id], "only": new.only.sql()}
+        if await (await conn.execute(query("visible_threads"), seen)).fetchone() is None:
+            raise NotFound(f"Thread with ID {new.thread_id} not found")
         row = await (await conn.execute(query("get_turn"), {"turn_id": turn_id})).fetchone()
         if row is None:
-            thread = await (await conn.execute(query("get_thread"), {"thread_id": new.thread_id})).fetchone()
-            if thread is None:
-                raise NotFound(f"Thread with ID {new.thread_id} not found")
             if new.refuse_busy:
                 raise Conflict(BUSY)
             raise TooMany(_full(new.thread_id, new.queued_turns))
@@ -135,7 +141,12 @@ def _full(thread_id: str, limit: int | None) -> str:
 
 
 async def create_thread(
-    pool: Pool, thread_id: str, metadata: Mapping[str, Any], *, if_exists: str = "raise"
+    pool: Pool,
+    thread_id: str,
+    metadata: Mapping[str, Any],
+    *,
+    if_exists: str = "raise",
+    only: Only = EVERYTHING,
 ) -> DictRow:
     """Creates a thread.
 
@@ -144,6 +155,7 @@ async def create_thread(
         thread_id: its id.
         metadata: its metadata.
         if_exists: "raise", or "do_nothing" to return the existing one unchanged.
+        only: existing threads that whoever asks may see.
 
     Raises:
         Conflict: it exists.
@@ -152,8 +164,15 @@ async def create_thread(
     if row is not None:
         return row
     if if_exists == "do_nothing":
-        return await get_thread(pool, thread_id)
+        existing = await get_thread(pool, thread_id)
+        if only.admits(existing["metadata"]):
+            return existing
     raise Conflict(f"Thread with ID {thread_id} already exists")
+
+
+async def make_thread(pool: Pool, thread_id: str, metadata: Mapping[str, Any]) -> None:
+    """Creates a thread unless it exists, whoever's it is."""
+    await fetch_one(pool, "create_thread", thread_id=thread_id, metadata=Jsonb(dict(metadata)))
 
 
 async def get_thread(pool: Pool, thread_id: str) -> DictRow:
@@ -168,12 +187,29 @@ async def get_thread(pool: Pool, thread_id: str) -> DictRow:
     return row
 
 
+async def visible_threads(pool: Pool, thread_ids: Sequence[str], only: Only) -> set[str]:
+    """Returns those of the threads that exist and that whoever asks may see."""
+    rows = await fetch_all(pool, "visible_threads", thread_ids=list(thread_ids), only=only.sql())
+    return {str(row["thread_id"]) for row in rows}
+
+
+async def turn_is_visible(pool: Pool, turn_id: str, only: Only) -> bool:
+    """Whether a turn exists, on a thread that whoever asks may see."""
+    return await fetch_one(pool, "visible_turn", turn_id=turn_id, only=only.sql()) is not None
+
+
 async def list_threads(
-    pool: Pool, *, metadata: Mapping[str, Any], status: str | None, limit: int, offset: int
+    pool: Pool, *, metadata: Mapping[str, Any], status: str | None, limit: int, offset: int, only: Only
 ) -> list[DictRow]:
     """Returns threads whose metadata contains `metadata`, the last updated first."""
     return await fetch_all(
-        pool, "list_threads", metadata=Jsonb(dict(metadata)), status=status, limit=limit, offset=offset
+        pool,
+        "list_threads",
+        metadata=Jsonb(dict(metadata)),
+        status=status,
+        limit=limit,
+        offset=offset,
+        only=only.sql(),
     )
 
 
@@ -187,6 +223,7 @@ async def search_threads(
     ascending: bool,
     limit: int,
     offset: int,
+    only: Only,
 ) -> list[DictRow]:
     """Returns threads in any order; `list_threads` is the fast way to the usual one."""
     return await fetch_all(
@@ -199,12 +236,15 @@ async def search_threads(
         ascending=ascending,
         limit=limit,
         offset=offset,
+        only=only.sql(),
     )
 
 
-async def count_threads(pool: Pool, *, metadata: Mapping[str, Any], status: str | None) -> int:
+async def count_threads(pool: Pool, *, metadata: Mapping[str, Any], status: str | None, only: Only) -> int:
     """Returns how many threads have metadata that contains `metadata`."""
-    row = await fetch_one(pool, "count_threads", metadata=Jsonb(dict(metadata)), status=status)
+    row = await fetch_one(
+        pool, "count_threads", metadata=Jsonb(dict(metadata)), status=status, only=only.sql()
+    )
     assert row is not None
     return int(row["threads"])
 
@@ -236,16 +276,25 @@ async def temporary_threads(pool: Pool, *, age_seconds: float, limit: int) -> li
     return [str(row["thread_id"]) for row in rows]
 
 
-async def update_thread(pool: Pool, thread_id: str, metadata: Mapping[str, Any]) -> DictRow:
+async def update_thread(pool: Pool, thread_id: str, metadata: Mapping[str, Any], only: Only) -> DictRow:
     """Merges metadata into a thread's.
 
     Raises:
-        NotFound: it does not exist.
+        NotFound: it does not exist, or whoever asks may not see it.
+        Forbidden: they could not see it any more afterwards.
     """
-    row = await fetch_one(pool, "update_thread_metadata", thread_id=thread_id, metadata=Jsonb(dict(metadata)))
-    if row is None:
-        raise NotFound(f"Thread with ID {thread_id} not found")
-    return row
+    row = await fetch_one(
+        pool,
+        "update_thread_metadata",
+        thread_id=thread_id,
+        metadata=Jsonb(dict(metadata)),
+        only=only.sql(),
+    )
+    if row is not None:
+        return row
+    if await visible_threads(pool, [thread_id], only):
+        raise Forbidden("Forbidden")
+    raise NotFound(f"Thread with ID {thread_id} not found")
 
 
 async def get_turn(pool: Pool, thread_id: str, turn_id: str) -> DictRow:

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
 from adapter.errors import Invalid
+from api.access import Access, AccessDep
 from api.assistants import METADATA, Assistant
 from api.bodies import BodyOf
 from api.deps import Parts, PartsDep, answer, pagination, selected
@@ -19,10 +20,10 @@ router = APIRouter(prefix="/assistants", tags=["assistants"])
 
 @router.post("/search")
 async def search(
-    parts: PartsDep, body: Annotated[AssistantSearch, Depends(BodyOf(AssistantSearch))]
+    parts: PartsDep, access: AccessDep, body: Annotated[AssistantSearch, Depends(BodyOf(AssistantSearch))]
 ) -> Response:
     """Returns assistants."""
-    found = _matching(parts, body)
+    found = _matching(parts, access, body)
     found.sort(key=lambda a: str(a.to_json()[body.sort_by]), reverse=body.sort_order == "desc")
     page = found[body.offset : body.offset + body.limit]
     more = len(found) > body.offset + body.limit
@@ -34,10 +35,10 @@ async def search(
 
 @router.post("/count")
 async def count(
-    parts: PartsDep, body: Annotated[AssistantCount, Depends(BodyOf(AssistantCount))]
+    parts: PartsDep, access: AccessDep, body: Annotated[AssistantCount, Depends(BodyOf(AssistantCount))]
 ) -> Response:
     """Returns how many assistants there are."""
-    return answer(len(_matching(parts, body)))
+    return answer(len(_matching(parts, access, body)))
 
 
 @router.get("/{assistant_id}")
@@ -76,7 +77,9 @@ async def subgraphs(
         return answer(await subgraph_schemas(plain, namespace, recurse=recurse))
 
 
-def _matching(parts: Parts, body: AssistantCount) -> list[Assistant]:
+def _matching(parts: Parts, access: Access, body: AssistantCount) -> list[Assistant]:
+    if not access.only.admits(METADATA):
+        return []
     if body.graph_id is not None:
         found = [parts.assistants.of_graph(body.graph_id)]
     else:

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from adapter.errors import Invalid
 from adapter.store import requests
 from adapter.store.pool import fetch_all
+from api.access import Access, AccessDep
 from api.bodies import BodyOf
 from api.deps import Parts, PartsDep, ThreadId, answer, checked_uuid, pagination, selected
 from api.extract import extracted
@@ -24,11 +25,15 @@ router = APIRouter(prefix="/threads", tags=["threads"])
 
 
 @router.post("")
-async def create(parts: PartsDep, body: Annotated[ThreadCreate, Depends(BodyOf(ThreadCreate))]) -> Response:
+async def create(
+    parts: PartsDep, access: AccessDep, body: Annotated[ThreadCreate, Depends(BodyOf(ThreadCreate))]
+) -> Response:
     """Creates a thread."""
     thread_id = requests.new_id() if body.thread_id is None else checked_uuid(body.thread_id, "thread")
     supersteps = [_updates(superstep) for superstep in body.supersteps]
-    row = await requests.create_thread(parts.pool, thread_id, body.metadata, if_exists=body.if_exists)
+    row = await requests.create_thread(
+        parts.pool, thread_id, body.metadata, if_exists=body.if_exists, only=access.only
+    )
     if supersteps and row["last_seq"] == 0:
         await parts.snapshots.update(thread_id, Address(), supersteps)
         row = await requests.get_thread(parts.pool, thread_id)
@@ -44,12 +49,13 @@ async def get(parts: PartsDep, thread_id: ThreadId) -> Response:
 @router.patch("/{thread_id}")
 async def patch(
     parts: PartsDep,
+    access: AccessDep,
     thread_id: ThreadId,
     body: Annotated[ThreadPatch, Depends(BodyOf(ThreadPatch))],
     prefer: Annotated[str, Header()] = "",
 ) -> Response:
     """Merges metadata."""
-    row = await requests.update_thread(parts.pool, thread_id, body.metadata)
+    row = await requests.update_thread(parts.pool, thread_id, body.metadata, access.only)
     if "return=minimal" in prefer:
         return Response(status_code=204)
     return answer(await _thread(parts, row))
@@ -66,9 +72,11 @@ async def delete(parts: PartsDep, thread_id: ThreadId) -> Response:
 
 
 @router.post("/search")
-async def search(parts: PartsDep, body: Annotated[ThreadSearch, Depends(BodyOf(ThreadSearch))]) -> Response:
+async def search(
+    parts: PartsDep, access: AccessDep, body: Annotated[ThreadSearch, Depends(BodyOf(ThreadSearch))]
+) -> Response:
     """Returns threads whose metadata contains the given, the last changed first."""
-    rows = await _search(parts, body)
+    rows = await _search(parts, access, body)
     page, more = rows[: body.limit], len(rows) > body.limit
     needs_values = not body.select or "values" in body.select or bool(body.extract)
     found = await asyncio.gather(*(_thread(parts, row, needs_values=needs_values) for row in page))
@@ -82,17 +90,26 @@ async def search(parts: PartsDep, body: Annotated[ThreadSearch, Depends(BodyOf(T
 
 
 @router.post("/count")
-async def count(parts: PartsDep, body: Annotated[ThreadCount, Depends(BodyOf(ThreadCount))]) -> Response:
+async def count(
+    parts: PartsDep, access: AccessDep, body: Annotated[ThreadCount, Depends(BodyOf(ThreadCount))]
+) -> Response:
     """Returns how many threads there are."""
-    return answer(await requests.count_threads(parts.pool, metadata=body.metadata, status=body.status))
+    return answer(
+        await requests.count_threads(parts.pool, metadata=body.metadata, status=body.status, only=access.only)
+    )
 
 
-async def _search(parts: Parts, body: ThreadSearch) -> list[DictRow]:
+async def _search(parts: Parts, access: Access, body: ThreadSearch) -> list[DictRow]:
     """Returns one row more than asked for, if there is one."""
     limit = body.limit + 1
     if body.ids is None and (body.sort_by, body.sort_order) == ("updated_at", "desc"):
         return await requests.list_threads(
-            parts.pool, metadata=body.metadata, status=body.status, limit=limit, offset=body.offset
+            parts.pool,
+            metadata=body.metadata,
+            status=body.status,
+            limit=limit,
+            offset=body.offset,
+            only=access.only,
         )
     return await requests.search_threads(
         parts.pool,
@@ -103,6 +120,7 @@ async def _search(parts: Parts, body: ThreadSearch) -> list[DictRow]:
         ascending=body.sort_order == "asc",
         limit=limit,
         offset=body.offset,
+        only=access.only,
     )
 
 
