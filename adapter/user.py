@@ -5,14 +5,14 @@ The user is stored with the turn as JSON, so that a worker in another process ha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, KeysView, Mapping
 from typing import Any, cast
 
 AUTH_PREFIX = "langgraph_auth_"
 
 
-class AuthUser(Mapping[str, Any]):
-    """A user, read as LangGraph's `BaseUser` (`user.identity`) or as a mapping (`user["identity"]`).
+class AuthUser:
+    """A user, read as LangGraph's `BaseUser`: `user.identity`, `user["identity"]`, `user.get("team")`, `dict(user)`.
 
     Args:
         fields: JSON; `identity` at least.
@@ -60,12 +60,26 @@ class AuthUser(Mapping[str, Any]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._fields)
 
-    def __len__(self) -> int:
-        return len(self._fields)
+    def __contains__(self, name: object) -> bool:
+        return name in self._fields
+
+    def keys(self) -> KeysView[str]:
+        """Returns the names of what is known of the user."""
+        return self._fields.keys()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Returns what is known under a name, or `default`."""
+        return self._fields.get(name, default)
+
+    # The fields may hold credentials: logs and streams (LangGraph shows a run's config with its checkpoints) have the
+    # identity only.
 
     def __repr__(self) -> str:
-        # Not its fields: they may hold credentials, and a repr ends up in logs.
         return f"AuthUser({self.identity!r})"
+
+    def _asdict(self) -> dict[str, Any]:
+        """Returns what `adapter/wire.py` shows."""
+        return {"identity": self.identity}
 
 
 def configured(user: AuthUser) -> dict[str, Any]:

@@ -75,9 +75,10 @@ class Policy:
         Raises:
             Refused: the handler does not know them, or refuses them.
             HandlerFailed: the handler raised, or returned what is no user; the log says what.
+            Invalid, TooLarge: the handler asks for the body, which cannot be read.
         """
+        given = await self._arguments(connection)
         try:
-            given = await self._arguments(connection)
             if inspect.iscoroutinefunction(self._authenticate):
                 user: object = await self._authenticate(**given)
             else:

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from api.access import PUBLIC, RULES
-from tests.api.graphs import Held, asking
+from tests.api.graphs import Held, asking, failing
 from tests.api.serving import Serving, fresh, in_front_of
 from tests.stack import stack
 
@@ -25,16 +25,24 @@ KEYS = "alice:alice,mallory:mallory"
 
 @dataclass(frozen=True)
 class Theirs:
-    """What is alice's: a thread that waits for an answer, and one whose run is under way."""
+    """What is alice's, as (thread, run).
 
-    thread: str
-    run: str
+    Attributes:
+        waiting: for an answer.
+        busy: its run is under way.
+        failed: abandoned.
+        stateless: of a run whose thread its client does not know.
+        checkpoint: of the waiting thread.
+    """
+
+    waiting: tuple[str, str]
+    busy: tuple[str, str]
+    failed: tuple[str, str]
+    stateless: tuple[str, str]
     checkpoint: str
-    busy: str
-    running: str
 
-    def ids(self) -> set[str]:
-        return {self.thread, self.run, self.checkpoint, self.busy, self.running}
+    def all(self) -> list[tuple[str, str]]:
+        return [self.waiting, self.busy, self.failed, self.stateless]
 
 
 @dataclass(frozen=True)
@@ -57,12 +65,14 @@ def attempts(theirs: Theirs, *, assistants_are_common: bool) -> dict[str, Attemp
     elsewhere: dict[str, Any] = {
         **run,
         "if_not_exists": "create",
-        "config": {"configurable": {"thread_id": theirs.thread, "checkpoint_id": theirs.checkpoint}},
+        "config": {"configurable": {"thread_id": theirs.waiting[0], "checkpoint_id": theirs.checkpoint}},
     }
     one = (200, None) if assistants_are_common else (404, None)
     return {
-        "POST /threads": Attempt({"thread_id": theirs.thread, "if_exists": "do_nothing"}, finds=(409, None)),
-        "POST /threads/search": Attempt({"ids": [theirs.thread, theirs.busy]}, finds=(200, [])),
+        "POST /threads": Attempt(
+            {"thread_id": theirs.waiting[0], "if_exists": "do_nothing"}, finds=(409, None)
+        ),
+        "POST /threads/search": Attempt({"ids": [thread for thread, _ in theirs.all()]}, finds=(200, [])),
         "POST /threads/count": Attempt({"metadata": {"owner": "alice"}}, finds=(200, 0)),
         "GET /threads/abandoned": Attempt(finds=(200, [])),
         "GET /threads/{thread_id}": Attempt(),
@@ -104,7 +114,7 @@ def attempts(theirs: Theirs, *, assistants_are_common: bool) -> dict[str, Attemp
 @pytest.fixture(params=["keys", "auth.path"])
 async def api(request: Any, database_url: str, temporal: str) -> AsyncGenerator[Serving]:
     held = Held()
-    graphs = {"graph": asking(), "held": held.graph()}
+    graphs = {"graph": asking(), "held": held.graph(), "failing": failing()}
     async with stack(database_url, temporal, graphs, sse_heartbeat=0.3) as behind:
         if request.param == "auth.path":
             behind.project.auth_target = "tests.api.authenticated:auth"
@@ -121,7 +131,7 @@ async def user(api: Serving, name: str) -> AsyncGenerator[httpx.AsyncClient]:
 
 
 async def alices(alice: httpx.AsyncClient) -> Theirs:
-    thread, busy = [(await alice.post("/threads", json={})).json()["thread_id"] for _ in range(2)]
+    thread, busy, failed = [(await alice.post("/threads", json={})).json()["thread_id"] for _ in range(3)]
     body = {"assistant_id": "graph", "input": {"trail": [SECRET]}}
     asked = await alice.post(f"/threads/{thread}/runs/wait", json=body)
     assert "__interrupt__" in asked.json()
@@ -133,7 +143,17 @@ async def alices(alice: httpx.AsyncClient) -> Theirs:
             if "started" in line:
                 break
         running = stream.headers["content-location"].rsplit("/", 1)[1]
-    return Theirs(thread, run, state["checkpoint"]["checkpoint_id"], busy, running)
+    broken = await alice.post(f"/threads/{failed}/runs/wait", json={**body, "assistant_id": "failing"})
+    assert "__error__" in broken.json()
+    alone = await alice.post("/runs/wait", json={**body, "on_completion": "keep"})
+    _, _, stateless, _, its_run, _ = alone.headers["location"].split("/")
+    return Theirs(
+        (thread, run),
+        (busy, running),
+        (failed, broken.headers["content-location"].rsplit("/", 1)[1]),
+        (stateless, its_run),
+        state["checkpoint"]["checkpoint_id"],
+    )
 
 
 def path_of(route: str, thread: str, run: str, theirs: Theirs, assistant: str) -> tuple[str, str]:
@@ -149,11 +169,11 @@ def everything(database_url: str, theirs: Theirs) -> dict[str, Any]:
         for table in ("turns.thread", "turns.turn", "turns.effect", "checkpoints", "checkpoint_writes"):
             rows = conn.execute(
                 f"SELECT * FROM {table} t WHERE thread_id::text = ANY (%s) ORDER BY t::text",  # type: ignore[arg-type]
-                ([theirs.thread, theirs.busy],),
+                ([thread for thread, _ in theirs.all()],),
             )
             held[table] = rows.fetchall()
         events = 'SELECT * FROM turns.event WHERE turn_id::text = ANY (%s) ORDER BY turn_id, "offset"'
-        held["turns.event"] = conn.execute(events, ([theirs.run, theirs.running],)).fetchall()
+        held["turns.event"] = conn.execute(events, ([run for _, run in theirs.all()],)).fetchall()
     return held
 
 
@@ -170,7 +190,7 @@ async def test_nothing_of_the_other(api: Serving, database_url: str) -> None:
         assert all(before[table] for table in ("turns.thread", "turns.turn", "turns.event", "checkpoints"))
         for route in routes:
             attempt = tried[route]
-            for thread, run in ((theirs.thread, theirs.run), (theirs.busy, theirs.running)):
+            for thread, run in theirs.all():
                 method, path = path_of(route, thread, run, theirs, assistant_id)
                 answered = await mallory.request(method, path + attempt.query, json=attempt.body)
                 status, body = attempt.finds
@@ -187,7 +207,7 @@ async def test_other_run_on_own_thread(api: Serving, database_url: str) -> None:
         before = everything(database_url, theirs)
         own = (await mallory.post("/threads", json={})).json()["thread_id"]
         for route in (route for route in tried if "{run_id}" in route):
-            for run in (theirs.run, theirs.running):
+            for _, run in theirs.all():
                 method, path = path_of(route, own, run, theirs, "graph")
                 answered = await mallory.request(method, path + tried[route].query)
                 assert answered.status_code == 404 or '"message":"404: Run not found"' in answered.text, route
@@ -203,12 +223,14 @@ async def test_the_owner_may(api: Serving) -> None:
     async with user(api, "alice") as alice:
         theirs = await alices(alice)
         tried = attempts(theirs, assistants_are_common=common)
+        assert [t["thread_id"] for t in (await alice.get("/threads/abandoned")).json()] == [theirs.failed[0]]
         # What deletes comes last, the thread at the very end.
         for route in sorted(tried, key=lambda r: (r.startswith("DELETE"), -len(r))):
-            busy = route.endswith("/cancel") or route == "GET /runs/{run_id}/stream"
-            thread, run = (theirs.busy, theirs.running) if busy else (theirs.thread, theirs.run)
-            if route.startswith(("POST /runs", "GET /runs")):
-                continue  # alice has no stateless run here
+            thread, run = theirs.waiting
+            if route.endswith("/cancel"):
+                thread, run = theirs.busy
+            if route == "GET /runs/{run_id}/stream":
+                thread, run = theirs.stateless
             method, path = path_of(route, thread, run, theirs, "graph")
             body = {"metadata": {"x": 1}} if method == "PATCH" else tried[route].body
             query = tried[route].query.replace("rollback&wait=1", "interrupt")
@@ -220,10 +242,11 @@ async def test_the_owner_may(api: Serving) -> None:
 
 
 async def test_nobody(api: Serving) -> None:
-    theirs = Theirs(fresh(), fresh(), fresh(), fresh(), fresh())
+    nothing = (fresh(), fresh())
+    theirs = Theirs(nothing, nothing, nothing, nothing, fresh())
     origin = {"origin": "http://localhost:3000"}
     for route in api.app.state.routes:
-        method, path = path_of(route, theirs.thread, theirs.run, theirs, "graph")
+        method, path = path_of(route, *theirs.waiting, theirs, "graph")
         for headers in (origin, {**origin, "x-api-key": "nobody"}, {**origin, "authorization": "Bearer no"}):
             answered = await api.http.request(method, path, headers=headers, content=b"not JSON")
             if RULES[route] is PUBLIC:
