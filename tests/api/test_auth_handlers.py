@@ -99,30 +99,22 @@ REFUSALS: list[tuple[Exception, int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("error", "status", "detail"), REFUSALS)
-async def test_errors(
-    database_url: str,
-    temporal: str,
-    error: Exception,
-    status: int,
-    detail: str,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_errors(database_url: str, temporal: str, caplog: pytest.LogCaptureFixture) -> None:
     async with serving(database_url, temporal, by_header(Auth())) as api:
-        for made in (Auth(), by_header(Auth())):
-            registered = cast("Any", made)
-            if registered._authenticate_handler is None:
-                registered._authenticate_handler = _raises(error)
-            else:
-                registered._global_handlers.append(_raises(error))
-            api.app.state.policy = Policy(made)
-            with caplog.at_level(logging.ERROR, "turns.api"):
-                answered = await api.http.get(
-                    "/threads/abandoned", headers={**as_("a"), "origin": "http://x"}
-                )
-            assert (answered.status_code, answered.json()) == (status, {"detail": detail})
-            assert answered.headers["access-control-allow-origin"] == "*"
-        assert ("the secret" in caplog.text) is (status == 500 and isinstance(error, ValueError))
+        for error, status, detail in REFUSALS:
+            authenticates, authorises = cast("Any", Auth()), cast("Any", by_header(Auth()))
+            authenticates._authenticate_handler = _raises(error)
+            authorises._global_handlers.append(_raises(error))
+            for made in (authenticates, authorises):
+                api.app.state.policy = Policy(made)
+                caplog.clear()
+                with caplog.at_level(logging.ERROR, "turns.api"):
+                    answered = await api.http.get(
+                        "/threads/abandoned", headers={**as_("a"), "origin": "http://x"}
+                    )
+                assert (answered.status_code, answered.json()) == (status, {"detail": detail})
+                assert answered.headers["access-control-allow-origin"] == "*"
+                assert ("the secret" in caplog.text) is isinstance(error, ValueError)
 
 
 ODD_USERS: list[object] = [
@@ -136,17 +128,18 @@ ODD_USERS: list[object] = [
 ]
 
 
-@pytest.mark.parametrize("given", [None, *ODD_USERS])
-async def test_no_user(database_url: str, temporal: str, given: object) -> None:
-    made = Auth()
+async def test_no_user(database_url: str, temporal: str) -> None:
+    async with serving(database_url, temporal, by_header(Auth())) as api:
+        for given in (None, *ODD_USERS):
+            made = cast("Any", Auth())
 
-    async def who() -> Any:
-        return given
+            async def who(given: object = given) -> Any:
+                return given
 
-    made.authenticate(who)
-    async with serving(database_url, temporal, made) as api:
-        answered = await api.http.post("/threads", json={})
-        assert answered.status_code == (401 if given is None else 500)
+            made.authenticate(who)
+            api.app.state.policy = Policy(made)
+            answered = await api.http.post("/threads", json={})
+            assert answered.status_code == (401 if given is None else 500), given
 
 
 async def test_the_most_specific_decides(database_url: str, temporal: str) -> None:

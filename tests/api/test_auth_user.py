@@ -97,6 +97,11 @@ async def test_nobody_says_who_they_are(database_url: str, temporal: str, keys: 
             given: Any = {"configurable": SPOOFED} if field == "config" else SPOOFED
             body: dict[str, Any] = {"assistant_id": "graph", "input": {"trail": []}, field: given}
             assert (await api.http.post("/runs/wait", json=body, headers=ALICE)).status_code == 200
+        # Whatever brought it into the row.
+        await api.stack.turn(thread=fresh(), input={"trail": []}, config={"configurable": SPOOFED})
+        for _ in ("inside", "outside"):
+            assert "langgraph_auth_user_id" not in seen.told.pop()
+    assert len(seen.told) == 4
     for told in seen.told:
         assert told["mine"] == 1 and "root" not in str(told)
         assert told.get("langgraph_auth_user_id") == ("alice" if keys else None)
