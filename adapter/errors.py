@@ -35,6 +35,12 @@ class NotFound(PublicError):
     status = 404
 
 
+class Forbidden(PublicError):
+    """Who asks may not do this."""
+
+    status = 403
+
+
 class Conflict(PublicError):
     """The request does not go with the present state; repeating it later may work."""
 

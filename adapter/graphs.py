@@ -1,7 +1,7 @@
 """Owns the project file: reads `langgraph.json`, imports the user's graphs, and gates them.
 
 It knows the file as the LangGraph CLI does: `graphs` (a compiled graph, a builder, or a factory taking config, sync or
-async), `env`, `dependencies` (paths are put on sys.path). Next: `adapter/gate.py`.
+async), `env`, `dependencies` (paths are put on sys.path), `auth`. Next: `adapter/gate.py`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from dotenv import dotenv_values
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import StateGraph
 from langgraph.pregel import Pregel
+from langgraph_sdk import Auth
 
 from adapter._pregel import AnyGraph
 from adapter.errors import ConfigError, NotFound
@@ -42,11 +43,13 @@ class Project:
         path: the project file.
         env: variables that the file asks for; the command line applies them.
         exports: graph id to what the user exports under it.
+        auth_target: where the user's `Auth` object is; None when the file names none.
     """
 
     path: Path
     env: dict[str, str]
     exports: dict[str, Any]
+    auth_target: str | None = None
     _gated: dict[str, AnyGraph] = field(default_factory=dict[str, AnyGraph])
     _plain: dict[str, AnyGraph] = field(default_factory=dict[str, AnyGraph])
 
@@ -54,6 +57,21 @@ class Project:
     def graph_ids(self) -> list[str]:
         """The ids of the configured graphs, in the file's order."""
         return list(self.exports)
+
+    def auth(self) -> Auth | None:
+        """Imports the user's `Auth` object. Only the API does: a worker need not have what it needs.
+
+        Raises:
+            ConfigError: it is not there, or is no `Auth`.
+        """
+        if self.auth_target is None:
+            return None
+        found = _named(self.path, '"auth"', "turns_auth", self.auth_target)
+        if not isinstance(found, Auth):
+            raise ConfigError(
+                f'"auth": {self.auth_target} is a {type(found).__name__}; export a langgraph_sdk.Auth'
+            )
+        return found
 
     def gate_all(self) -> None:
         """Gates what is no factory, so that a mistake in it is told when the project is loaded.
@@ -136,7 +154,7 @@ def load_project(path: Path) -> Project:
         str(graph_id): _import(path, str(graph_id), target)
         for graph_id, target in cast("Mapping[Any, Any]", graphs).items()
     }
-    project = Project(path, _env(path, body.get("env")), exports)
+    project = Project(path, _env(path, body.get("env")), exports, _auth_target(path, body.get("auth")))
     project.gate_all()
     return project
 
@@ -168,6 +186,17 @@ def _env(path: Path, env: object) -> dict[str, str]:
             raise ConfigError(f'{path}: "env" names {file}, which does not exist')
         return {k: v for k, v in dotenv_values(file).items() if v is not None}
     raise ConfigError(f'{path}: "env" must be a path or an object')
+
+
+def _auth_target(path: Path, auth: object) -> str | None:
+    if auth is None:
+        return None
+    if not isinstance(auth, Mapping):
+        raise ConfigError(f'{path}: "auth" must be an object with a "path"')
+    target = cast("Mapping[str, object]", auth).get("path")
+    if target is not None and not isinstance(target, str):
+        raise ConfigError(f'{path}: "auth" must have a "path" like "./auth.py:auth", not {target!r}')
+    return target
 
 
 def _extend_path(path: Path, dependencies: object) -> None:
@@ -203,22 +232,7 @@ def _refuse_collisions(folder: Path) -> None:
 def _import(path: Path, graph_id: str, target: object) -> Any:
     if isinstance(target, Mapping):
         target = cast("Mapping[str, Any]", target).get("path")
-    if not isinstance(target, str) or ":" not in target:
-        raise ConfigError(
-            f'{path}: graph "{graph_id}" must be "file.py:name" or "module:name", not {target!r}'
-        )
-    where, _, attribute = target.rpartition(":")
-    try:
-        module = _module(path, graph_id, where)
-    except ConfigError:
-        raise
-    except Exception as exc:
-        raise ConfigError(
-            f'graph "{graph_id}": importing {where} failed: {type(exc).__name__}: {exc}'
-        ) from exc
-    if not hasattr(module, attribute):
-        raise ConfigError(f'graph "{graph_id}": {where} has no "{attribute}"')
-    exported: Any = getattr(module, attribute)
+    exported = _named(path, f'graph "{graph_id}"', f"turns_graph_{graph_id}", target)
     if not callable(exported) and not isinstance(exported, (Pregel, StateGraph)):
         raise ConfigError(
             f'graph "{graph_id}": {target} is a {type(exported).__name__}; '
@@ -227,19 +241,34 @@ def _import(path: Path, graph_id: str, target: object) -> Any:
     return cast("Any", exported)
 
 
-def _module(path: Path, graph_id: str, where: str) -> ModuleType:
+def _named(path: Path, what: str, module_name: str, target: object) -> Any:
+    """Returns what the project file calls "file.py:name" or "module:name"."""
+    if not isinstance(target, str) or ":" not in target:
+        raise ConfigError(f'{path}: {what} must be "file.py:name" or "module:name", not {target!r}')
+    where, _, attribute = target.rpartition(":")
+    try:
+        module = _module(path, what, module_name.replace("-", "_"), where)
+    except ConfigError:
+        raise
+    except Exception as exc:
+        raise ConfigError(f"{what}: importing {where} failed: {type(exc).__name__}: {exc}") from exc
+    if not hasattr(module, attribute):
+        raise ConfigError(f'{what}: {where} has no "{attribute}"')
+    return getattr(module, attribute)
+
+
+def _module(path: Path, what: str, name: str, where: str) -> ModuleType:
     if not where.endswith(".py"):
         return importlib.import_module(where)
     file = (path.parent / where).resolve()
     if not file.is_file():
-        raise ConfigError(f'graph "{graph_id}": {file} does not exist')
+        raise ConfigError(f"{what}: {file} does not exist")
     dotted = _dotted(file)
     if dotted is not None:
         return importlib.import_module(dotted)
-    name = f"turns_graph_{graph_id}".replace("-", "_")
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
-        raise ConfigError(f'graph "{graph_id}": {file} cannot be imported')
+        raise ConfigError(f"{what}: {file} cannot be imported")
     if str(file.parent) not in sys.path:
         _refuse_collisions(file.parent)
         sys.path.append(str(file.parent))

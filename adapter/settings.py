@@ -104,6 +104,11 @@ class Settings(BaseSettings):
         pattern="^(continue|cancel)$",
         description="What a client's leaving does to its turn when the request does not say.",
     )
+    api_keys: str = Field(
+        default="",
+        repr=False,
+        description='Who may call the API, as "name:key,name2:key2"; each sees the threads made under its name.',
+    )
     cors_origins: str = Field(
         default="*", description="Origins that browsers may call from, comma separated."
     )

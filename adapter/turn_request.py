@@ -14,6 +14,7 @@ from langgraph.types import Command, Send
 
 from adapter.store.turns import TurnRow
 from adapter.tap import Asked
+from adapter.user import AuthUser, configured, without_user
 
 DEFAULT_RECURSION_LIMIT = 25
 
@@ -30,9 +31,12 @@ def base_config(turn: TurnRow) -> RunnableConfig:
     ids = {"run_id": turn.turn_id, "graph_id": turn.graph_id, "assistant_id": turn.assistant_id}
     configurable = {
         k: v
-        for k, v in cast("Mapping[str, Any]", given.get("configurable") or {}).items()
+        for k, v in without_user(given.get("configurable") or {}).items()
         if not k.startswith("__") and k not in ("checkpoint_id", "checkpoint_ns", "checkpoint_map")
     }
+    user = cast("Mapping[str, Any] | None", turn.request.get("user"))
+    if user is not None:
+        configurable.update(configured(AuthUser(user)))
     config: RunnableConfig = {
         "configurable": {**configurable, **ids, "thread_id": turn.thread_id, "checkpoint_ns": ""},
         "metadata": {

@@ -13,8 +13,10 @@ from adapter import faultpoints
 from adapter.errors import Invalid, NotFound
 from adapter.store import requests
 from adapter.store.requests import NewTurn
+from adapter.user import AuthUser
+from api.access import Access
 from api.deps import Parts
-from api.run_config import thread_config, with_assistant, with_context
+from api.run_config import thread_config, with_assistant, with_context, without_claims
 from api.schemas.runs import RunCreate
 
 # Threads of stateless runs that carry a key have ids below this one.
@@ -25,12 +27,19 @@ _CLEAR_QUEUE = ("interrupt", "rollback")
 
 
 async def accept(
-    parts: Parts, thread_id: str, body: RunCreate, *, key: str | None, temporary: bool = False
+    parts: Parts,
+    access: Access,
+    thread_id: str,
+    body: RunCreate,
+    *,
+    key: str | None,
+    temporary: bool = False,
 ) -> DictRow:
     """Records a turn, or finds the one that the same request recorded before, and has it started.
 
     Args:
         parts: of the process.
+        access: who it is run for, and on which threads they may run something.
         thread_id: the thread it runs on.
         body: the request.
         key: the client's Idempotency-Key, or None.
@@ -43,15 +52,15 @@ async def accept(
         TooMany: as many turns wait on the thread as may.
     """
     _refuse_unsupported(body)
-    assistant = await parts.assistants.for_run(body.assistant_id)
+    assistant = await _assistant(parts, access, body.assistant_id)
     graph_id, assistant_id = str(assistant["graph_id"]), str(assistant["assistant_id"])
-    asked = await with_context(parts.project, graph_id, body.request())
+    asked = without_claims(await with_context(parts.project, graph_id, body.request()))
     if temporary:
         asked["temporary"] = True
     request = await with_assistant(parts.project, assistant, asked)
     if body.if_not_exists == "create" or temporary:
         metadata = {**body.metadata, TEMPORARY: True} if temporary and _goes(body) else body.metadata
-        await requests.create_thread(parts.pool, thread_id, metadata, if_exists="do_nothing")
+        await requests.make_thread(parts.pool, thread_id, access.only.stamped(metadata))
     try:
         recorded = await requests.record_turn(
             parts.pool,
@@ -68,6 +77,8 @@ async def accept(
                 refuse_busy=body.multitask_strategy == "reject",
                 identity=None if assistant["system"] else assistant_id,
                 asked=asked,
+                user=None if access.user is None else dict(access.user),
+                only=access.only,
                 queued_turns=None if body.multitask_strategy in _CLEAR_QUEUE else parts.settings.queued_turns,
             ),
         )
@@ -83,9 +94,29 @@ async def accept(
     return recorded.row
 
 
-def stateless_thread_id(key: str | None) -> str:
-    """Returns the thread of a stateless run: the same one for the same key."""
-    return requests.new_id() if not key else str(uuid.uuid5(_STATELESS, key))
+async def _assistant(parts: Parts, access: Access, name: str) -> DictRow:
+    """Returns the assistant that a run's body names, if whoever runs it may use it; a graph's own is everybody's.
+
+    Raises:
+        NotFound: there is none, it is not theirs, or its graph is not in the project.
+        Invalid: the name is neither an id nor a graph's name.
+        Forbidden, Refused, HandlerFailed: as `Access.may` does.
+    """
+    found = await parts.assistants.for_run(name)
+    if not found["system"]:
+        only = await access.may("assistants", "read", {"assistant_id": found["assistant_id"]})
+        if not only.admits(found["metadata"]):
+            raise NotFound("Thread or assistant not found.")
+    parts.assistants.check_graph(found["graph_id"])
+    return found
+
+
+def stateless_thread_id(key: str | None, user: AuthUser | None) -> str:
+    """Returns the thread of a stateless run: the same one for the same key of the same user."""
+    if not key:
+        return requests.new_id()
+    whose = _STATELESS if user is None else uuid.uuid5(_STATELESS, user.identity)
+    return str(uuid.uuid5(whose, key))
 
 
 def _goes(body: RunCreate) -> bool:

@@ -25,7 +25,9 @@ from adapter.settings import Settings, load
 from adapter.store import schema
 from adapter.store.pool import create_pool
 from api import errors, temporary
+from api.access import check_rules, gate
 from api.assistants import Assistants
+from api.auth import policy_of
 from api.deps import Parts, refuse_nul
 from api.documented import documented
 from api.event_stream import EventHub, EventStreams
@@ -66,8 +68,9 @@ def build_app(settings: Settings, project: Project, *, client: TemporalClient | 
             log.info("API ready: graphs %s", ", ".join(project.graph_ids))
             yield
 
-    app = FastAPI(title="durable-turns", lifespan=lifespan, dependencies=[Depends(refuse_nul)])
+    app = FastAPI(title="durable-turns", lifespan=lifespan, dependencies=[Depends(refuse_nul), Depends(gate)])
     app.state.settings = settings
+    app.state.policy = policy_of(settings, project)
     errors.install(app)
     app.add_middleware(
         CORSMiddleware,
@@ -82,6 +85,7 @@ def build_app(settings: Settings, project: Project, *, client: TemporalClient | 
     routers = [area.router for area in areas]
     for router in routers:
         app.include_router(router)
+    app.state.routes = check_rules(routers)
     app.openapi = lambda: documented(app, routers)
     return app
 

@@ -12,11 +12,12 @@ from typing import Any
 
 from psycopg.rows import DictRow
 
-from adapter.errors import Conflict, Invalid, NotFound
+from adapter.errors import Conflict, Forbidden, Invalid, NotFound
 from adapter.graphs import Project
 from adapter.store import assistants as rows
 from adapter.store import requests
 from adapter.store.assistants import Wanted
+from adapter.store.only import Only
 from adapter.store.pool import Pool
 from api.run_config import refuse_both
 from api.schemas.assistants import AssistantCount, AssistantCreate, AssistantPatch
@@ -53,7 +54,7 @@ class Assistants:
         """Returns the assistant that a run's body names.
 
         Raises:
-            NotFound: no assistant has this id, or its graph is not in the project.
+            NotFound: no assistant has this id.
             Invalid: it is neither an id nor a graph's name.
         """
         assistant_id = self._id(name)
@@ -65,7 +66,6 @@ class Assistants:
         found = await self._get(assistant_id)
         if found is None:
             raise NotFound("Thread or assistant not found.")
-        self.check_graph(found["graph_id"])
         return found
 
     async def in_path(self, name: str) -> DictRow:
@@ -100,15 +100,15 @@ class Assistants:
         if graph_id not in self._system:
             raise NotFound(f"Graph '{graph_id}' not found. Expected one of: {self._graphs}")
 
-    def wanted(self, body: AssistantCount) -> Wanted:
-        """Returns what a search is for.
+    def wanted(self, body: AssistantCount, only: Only) -> Wanted:
+        """Returns what a search is for, among those that whoever asks may see.
 
         Raises:
             NotFound: it is for a graph that the project does not have.
         """
         if body.graph_id is not None:
             self.check_graph(body.graph_id)
-        return Wanted(self._graphs, body.metadata, body.graph_id, body.name)
+        return Wanted(self._graphs, body.metadata, body.graph_id, body.name, only)
 
     async def _get(self, assistant_id: str) -> DictRow | None:
         found = await rows.get(self._pool, assistant_id)
@@ -127,8 +127,8 @@ class Assistants:
 
     # ------------------------------------------------------------ change
 
-    async def create(self, body: AssistantCreate) -> DictRow:
-        """Creates an assistant.
+    async def create(self, body: AssistantCreate, only: Only) -> DictRow:
+        """Creates an assistant; an existing one is returned, if asked for, only to who may see it.
 
         Raises:
             NotFound: the project has no such graph.
@@ -155,15 +155,16 @@ class Assistants:
         if made is not None:
             return made
         existing = await rows.get(self._pool, assistant_id) if body.if_exists == "do_nothing" else None
-        if existing is None:
+        if existing is None or not only.admits(existing["metadata"]):
             raise Conflict(f"Assistant {assistant_id} already exists")
         return existing
 
-    async def update(self, name: str, body: AssistantPatch) -> DictRow:
+    async def update(self, name: str, body: AssistantPatch, only: Only) -> DictRow:
         """Makes a new version of an assistant; `context` replaces `config.configurable`, and the other way round.
 
         Raises:
-            NotFound: there is no such assistant, or graph.
+            NotFound: there is no such assistant, or graph, or whoever asks may not see the assistant.
+            Forbidden: they could not see it any more afterwards.
             Conflict: it is a graph's own assistant, and the body names another graph.
             BothGiven: `context` and `config.configurable` have something in them.
         """
@@ -191,10 +192,14 @@ class Assistants:
             config=config,
             context=context,
             metadata=body.metadata,
+            only=only,
         )
-        if changed is None:
-            raise NotFound("Not Found")
-        return changed
+        if changed is not None:
+            return changed
+        now = await rows.get(self._pool, str(before["assistant_id"]))
+        if now is not None and only.admits(now["metadata"]):
+            raise Forbidden("Forbidden")
+        raise NotFound("Not Found")
 
 
 def _uuid(text: str) -> str:

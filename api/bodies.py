@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Self, TypeVar, cast
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast
 
 import orjson
 from fastapi import Request
@@ -22,6 +22,12 @@ class Body(BaseModel):
     """A request body. Liberal: unknown fields are ignored, null is the same as absent."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="ignore", frozen=True)
+    # Fields that an auth handler may change.
+    handlers_change: ClassVar[tuple[str, ...]] = ("metadata",)
+
+    def asked(self) -> dict[str, Any]:
+        """Returns what an auth handler is shown."""
+        return dict(self)
 
     @classmethod
     def given(cls, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -50,30 +56,41 @@ class Body(BaseModel):
 M = TypeVar("M", bound=Body)
 
 
+class _Access(Protocol):
+    """What `api/access.py` has left in the request's state."""
+
+    async def with_body(self, body: M) -> M: ...
+
+
 @dataclass(frozen=True, slots=True)
 class BodyOf(Generic[M]):
-    """The dependency that reads a request's body as `model`."""
+    """The dependency that reads a request's body as `model`, and shows it to the auth handler of the route."""
 
     model: type[M]
 
     async def __call__(self, request: Request) -> M:
         """Returns the request's body."""
-        return self.model.of(await read_body(request))
+        body = self.model.of(await read_body(request))
+        return await cast("_Access", request.state.access).with_body(body)
 
 
 async def read_body(request: Request) -> bytes:
-    """Returns a request's body.
+    """Returns a request's body, also to the second who asks.
 
     Raises:
         TooLarge: it has more bytes than the settings allow.
     """
+    read: bytes | None = getattr(request.state, "raw_body", None)
+    if read is not None:
+        return read
     limit: int = request.app.state.settings.request_bytes
     raw = bytearray()
     async for chunk in request.stream():
         raw += chunk
         if len(raw) > limit:
             raise TooLarge(f"The request body is larger than {limit} bytes")
-    return bytes(raw)
+    request.state.raw_body = bytes(raw)
+    return request.state.raw_body
 
 
 def decode(raw: bytes) -> Any:

@@ -27,6 +27,21 @@ class Unavailable(PublicError):
     status = 503
 
 
+class Refused(PublicError):
+    """An auth handler refuses the request, in its own words."""
+
+    def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.headers = headers
+
+
+class HandlerFailed(PublicError):
+    """An auth handler did not answer; the log says why, the client is told nothing."""
+
+    status = 500
+
+
 class TooLarge(PublicError):
     """The request's body is larger than this process accepts."""
 
@@ -49,7 +64,7 @@ def refusal(status: int, detail: str, headers: Mapping[str, str] | None = None) 
 
 async def _public(_: Request, exc: Exception) -> Response:
     assert isinstance(exc, PublicError)
-    return refusal(exc.status, str(exc))
+    return refusal(exc.status, str(exc), exc.headers if isinstance(exc, Refused) else None)
 
 
 async def _store(_: Request, exc: Exception) -> Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from adapter.errors import NotFound
 from adapter.store import assistants, requests
+from adapter.store.only import Only
 from adapter.store.pool import fetch_all
 from api.deps import Parts
 
@@ -22,9 +23,9 @@ async def remove_thread(parts: Parts, thread_id: str) -> None:
     await requests.delete_thread(parts.pool, thread_id)
 
 
-async def remove_threads_of(parts: Parts, assistant_id: str) -> None:
-    """Deletes the threads whose last run was made with an assistant."""
-    while found := await assistants.threads(parts.pool, assistant_id, limit=_AT_A_TIME):
+async def remove_threads_of(parts: Parts, assistant_id: str, only: Only) -> None:
+    """Deletes those of the threads `only` whose last run was made with an assistant."""
+    while found := await assistants.threads(parts.pool, assistant_id, limit=_AT_A_TIME, only=only):
         for thread_id in found:
             try:
                 await remove_thread(parts, thread_id)

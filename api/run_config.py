@@ -15,6 +15,7 @@ from psycopg.rows import DictRow
 
 from adapter.errors import PublicError
 from adapter.graphs import Project
+from adapter.user import without_user
 
 
 class BothGiven(PublicError):
@@ -51,6 +52,15 @@ async def with_context(project: Project, graph_id: str, request: dict[str, Any])
     return request
 
 
+def without_claims(request: dict[str, Any]) -> dict[str, Any]:
+    """Returns a run's request without what a client says about who it is."""
+    config: Mapping[str, Any] = request.get("config") or {}
+    configurable = _inner(config, "configurable")
+    if not configurable:
+        return request
+    return {**request, "config": {**config, "configurable": without_user(configurable)}}
+
+
 async def with_assistant(project: Project, assistant: DictRow, request: dict[str, Any]) -> dict[str, Any]:
     """Returns a run's request with what its assistant adds.
 
@@ -65,7 +75,7 @@ async def with_assistant(project: Project, assistant: DictRow, request: dict[str
     merged: dict[str, Any] = {
         **config,
         **said,
-        "configurable": {**_placeless({**own, **context}), **_inner(said, "configurable")},
+        "configurable": {**_placeless(without_user({**own, **context})), **_inner(said, "configurable")},
         "metadata": {**_inner(config, "metadata"), **_inner(said, "metadata")},
     }
     if not merged["metadata"]:
@@ -82,7 +92,7 @@ def assistant_config(assistant: DictRow) -> RunnableConfig:
     """Returns the config that a graph's factory is called with to tell about an assistant's graph."""
     config: Mapping[str, Any] = assistant["config"]
     context: Mapping[str, Any] = assistant["context"]
-    merged = {**config, "configurable": {**_inner(config, "configurable"), **context}}
+    merged = {**config, "configurable": without_user({**_inner(config, "configurable"), **context})}
     return cast("RunnableConfig", merged)
 
 

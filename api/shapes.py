@@ -123,13 +123,20 @@ def run_json(row: DictRow) -> dict[str, Any]:
     }
 
 
+def _user(user: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Returns who a run is for, without the rest of what is known of them: that may be credentials."""
+    if user is None:
+        return _NOBODY
+    return {"user_id": user["identity"], "langgraph_auth_user_id": user["identity"]}
+
+
 def _run_config(
     row: DictRow, request: Mapping[str, Any], metadata: Mapping[str, Any], ids: Mapping[str, str]
 ) -> dict[str, Any]:
     given = cast("Mapping[str, Any]", request.get("config") or {})
     configurable = {
         **cast("Mapping[str, Any]", given.get("configurable") or {}),
-        **_NOBODY,
+        **_user(cast("Mapping[str, Any] | None", request.get("user"))),
         "run_id": str(row["turn_id"]),
         "thread_id": str(row["thread_id"]),
         **ids,

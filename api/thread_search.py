@@ -16,6 +16,7 @@ from psycopg.rows import DictRow
 
 from adapter.errors import Invalid
 from adapter.store import requests
+from adapter.store.only import Only
 from adapter.wire import dumps
 from api.deps import Parts, checked_uuid
 from api.schemas.threads import ThreadCount, ThreadSearch
@@ -24,18 +25,18 @@ EXAMINED = 1000
 _BATCH = 50
 
 
-async def find_threads(parts: Parts, body: ThreadSearch) -> tuple[list[DictRow], bool]:
-    """Returns a page of threads, and whether there are more.
+async def find_threads(parts: Parts, body: ThreadSearch, only: Only) -> tuple[list[DictRow], bool]:
+    """Returns a page of those threads that whoever asks may see, and whether there are more.
 
     Raises:
         Invalid: an id is not a UUID, or too many states would have to be read.
     """
     if not body.values:
-        rows = await _rows(parts, body, limit=body.limit + 1, offset=body.offset)
+        rows = await _rows(parts, body, only, limit=body.limit + 1, offset=body.offset)
         return rows[: body.limit], len(rows) > body.limit
     page: list[DictRow] = []
     passed = 0
-    async for row in _containing(parts, body):
+    async for row in _containing(parts, body, only):
         if passed < body.offset:
             passed += 1
         elif len(page) == body.limit:
@@ -45,22 +46,22 @@ async def find_threads(parts: Parts, body: ThreadSearch) -> tuple[list[DictRow],
     return page, False
 
 
-async def count_threads(parts: Parts, body: ThreadCount) -> int:
-    """Returns how many threads there are.
+async def count_threads(parts: Parts, body: ThreadCount, only: Only) -> int:
+    """Returns how many threads there are that whoever asks may see.
 
     Raises:
         Invalid: too many states would have to be read.
     """
     if not body.values:
-        return await requests.count_threads(parts.pool, metadata=body.metadata, status=body.status)
+        return await requests.count_threads(parts.pool, metadata=body.metadata, status=body.status, only=only)
     asked = ThreadSearch(metadata=body.metadata, values=body.values, status=body.status)
-    return len([row async for row in _containing(parts, asked)])
+    return len([row async for row in _containing(parts, asked, only)])
 
 
-async def _containing(parts: Parts, body: ThreadSearch) -> AsyncGenerator[DictRow]:
+async def _containing(parts: Parts, body: ThreadSearch, only: Only) -> AsyncGenerator[DictRow]:
     """Yields threads whose latest state contains `body.values`, in the order asked for."""
     # The rows of one moment, so that a thread which changes meanwhile is neither missed nor found twice.
-    candidates = await _rows(parts, body, limit=EXAMINED + 1, offset=0)
+    candidates = await _rows(parts, body, only, limit=EXAMINED + 1, offset=0)
     for start in range(0, min(len(candidates), EXAMINED), _BATCH):
         batch = candidates[start : min(start + _BATCH, EXAMINED)]
         states = await asyncio.gather(*(parts.snapshots.values(row) for row in batch))
@@ -73,10 +74,10 @@ async def _containing(parts: Parts, body: ThreadSearch) -> AsyncGenerator[DictRo
         )
 
 
-async def _rows(parts: Parts, body: ThreadSearch, *, limit: int, offset: int) -> list[DictRow]:
+async def _rows(parts: Parts, body: ThreadSearch, only: Only, *, limit: int, offset: int) -> list[DictRow]:
     if body.ids is None and not body.values and (body.sort_by, body.sort_order) == ("updated_at", "desc"):
         return await requests.list_threads(
-            parts.pool, metadata=body.metadata, status=body.status, limit=limit, offset=offset
+            parts.pool, metadata=body.metadata, status=body.status, limit=limit, offset=offset, only=only
         )
     return await requests.search_threads(
         parts.pool,
@@ -88,6 +89,7 @@ async def _rows(parts: Parts, body: ThreadSearch, *, limit: int, offset: int) ->
         ascending=body.sort_order == "asc",
         limit=limit,
         offset=offset,
+        only=only,
     )
 
 

@@ -37,11 +37,11 @@ def dev(*, allow_public: bool, **flags: str | None) -> int:
     """Run the whole stack on this machine: PostgreSQL, Temporal, workers, API."""
     began = time.monotonic()
     from deploy import logs
-    from deploy.environment import settings_for
+    from deploy.environment import asks_who_calls, settings_for
     from deploy.preflight import refuse_public
 
     settings = settings_for(flags)
-    refuse_public(settings.host, allowed=allow_public)
+    refuse_public(settings.host, allowed=allow_public, authenticated=asks_who_calls(settings))
     from deploy.local import dev as run
 
     logs.setup("turns")

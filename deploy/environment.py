@@ -90,17 +90,7 @@ def project_variables(config: Path) -> dict[str, str]:
     Raises:
         ConfigError: the project file or the .env file cannot be read.
     """
-    try:
-        content: Any = json.loads(config.read_text("utf-8"))
-    except OSError as exc:
-        raise ConfigError(
-            f"{config}: {exc.strerror}; run in the project's directory, or pass --config"
-        ) from None
-    except ValueError as exc:
-        raise ConfigError(f"{config}: not JSON: {exc}") from None
-    if not isinstance(content, dict):
-        raise ConfigError(f"{config}: must hold a JSON object")
-    env: Any = cast("dict[str, Any]", content).get("env")
+    env: Any = _content(config).get("env")
     if env is None or env == "":
         return {}
     if isinstance(env, str):
@@ -111,3 +101,29 @@ def project_variables(config: Path) -> dict[str, str]:
     if isinstance(env, dict):
         return {str(name): str(value) for name, value in cast("dict[object, object]", env).items()}
     raise ConfigError(f"{config}: env must be an object or the path of a .env file")
+
+
+def asks_who_calls(settings: Settings) -> bool:
+    """Whether authentication is configured: keys, or an `auth` of the project file, which is not imported here.
+
+    Raises:
+        ConfigError: the project file cannot be read.
+    """
+    auth: Any = _content(settings.config).get("auth")
+    return bool(settings.api_keys) or (
+        isinstance(auth, dict) and bool(cast("dict[str, Any]", auth).get("path"))
+    )
+
+
+def _content(config: Path) -> dict[str, Any]:
+    try:
+        content: Any = json.loads(config.read_text("utf-8"))
+    except OSError as exc:
+        raise ConfigError(
+            f"{config}: {exc.strerror}; run in the project's directory, or pass --config"
+        ) from None
+    except ValueError as exc:
+        raise ConfigError(f"{config}: not JSON: {exc}") from None
+    if not isinstance(content, dict):
+        raise ConfigError(f"{config}: must hold a JSON object")
+    return cast("dict[str, Any]", content)

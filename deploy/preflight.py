@@ -14,16 +14,18 @@ from typing import Self
 from adapter.errors import ConfigError
 
 
-def refuse_public(host: str, *, allowed: bool) -> None:
-    """Refuses to listen beyond this machine: there is no authentication yet.
+def refuse_public(host: str, *, allowed: bool, authenticated: bool) -> None:
+    """Refuses to listen beyond this machine when nobody is asked who they are.
 
     Raises:
-        ConfigError: the address is not a loopback address, and the operator did not insist.
+        ConfigError: the address is not a loopback address, no authentication is configured, and the operator did
+            not insist.
     """
-    if not allowed and not is_loopback(host):
+    if not (allowed or authenticated or is_loopback(host)):
         raise ConfigError(
-            f"host {host} is reachable from other machines and there is no authentication yet; "
-            "listen on 127.0.0.1, or set TURNS_ALLOW_PUBLIC=1 behind a proxy that authenticates"
+            f"host {host} is reachable from other machines and no authentication is configured; set "
+            'TURNS_API_KEYS or "auth" in the project file, listen on 127.0.0.1, or set TURNS_ALLOW_PUBLIC=1 behind a '
+            "proxy that authenticates"
         )
 
 

@@ -19,7 +19,14 @@ from typing import TYPE_CHECKING, Any, Final
 from adapter.errors import ConfigError, StoreUnavailable, TurnsError
 from adapter.settings import Settings
 from deploy import logs
-from deploy.environment import LISTENER_VARIABLE, Flags, join_local_stack, settings_for, with_database
+from deploy.environment import (
+    LISTENER_VARIABLE,
+    Flags,
+    asks_who_calls,
+    join_local_stack,
+    settings_for,
+    with_database,
+)
 from deploy.parent import end_with_parent
 from deploy.preflight import refuse_public
 
@@ -107,7 +114,7 @@ def api(flags: Flags, name: str, *, allow_public: bool) -> None:
     end_with_parent()
     logs.setup(name)
     settings = settings_for(flags)
-    refuse_public(settings.host, allowed=allow_public)
+    refuse_public(settings.host, allowed=allow_public, authenticated=asks_who_calls(settings))
     settings = join_local_stack(settings)
     import uvicorn
 

@@ -14,6 +14,7 @@ import click
 
 from adapter.errors import ConfigError, NotFound, StoreUnavailable
 from adapter.store import reports, requests, schema
+from adapter.store.only import EVERYTHING
 from adapter.store.pool import Pool, create_pool
 from adapter.wire import dumps
 from api.shapes import abandoned_json, effects_json
@@ -36,7 +37,7 @@ def abandoned(flags: Flags, *, limit: int, as_json: bool) -> None:
     Raises:
         ConfigError: no PostgreSQL is there to use, or its schema is another version's.
     """
-    found = abandoned_json(_read(flags, lambda pool: reports.abandoned(pool, limit=limit)))
+    found = abandoned_json(_read(flags, lambda pool: reports.abandoned(pool, only=EVERYTHING, limit=limit)))
     if as_json:
         click.echo(dumps(found))
         return

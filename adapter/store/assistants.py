@@ -12,6 +12,7 @@ from typing import Any
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
+from adapter.store.only import EVERYTHING, Only
 from adapter.store.pool import Pool, execute, fetch_all, fetch_one, store_errors
 from adapter.store.sql import query
 
@@ -24,12 +25,14 @@ class Wanted:
         graph_ids: the project's graphs; assistants that the server made for others are left out.
         graph_id: of this graph; None is any.
         name: a part of the name, in any case; None is any.
+        only: those that whoever asks may see.
     """
 
     graph_ids: Sequence[str]
     metadata: Mapping[str, Any]
     graph_id: str | None = None
     name: str | None = None
+    only: Only = EVERYTHING
 
     def params(self) -> dict[str, Any]:
         """Returns it as the statements take it."""
@@ -38,6 +41,7 @@ class Wanted:
             "metadata": Jsonb(dict(self.metadata)),
             "graph_id": self.graph_id,
             "name": self.name,
+            "only": self.only.sql(),
         }
 
 
@@ -91,8 +95,12 @@ async def update(
     config: Mapping[str, Any] | None,
     context: Mapping[str, Any] | None,
     metadata: Mapping[str, Any],
+    only: Only,
 ) -> DictRow | None:
-    """Makes a new version, the latest; what is None stays, metadata is merged. Returns None without the assistant."""
+    """Makes a new version, the latest; what is None stays, metadata is merged.
+
+    Returns None without the assistant, or when it is not, or would not be, among `only`.
+    """
     params = {
         "assistant_id": assistant_id,
         "graph_id": graph_id,
@@ -101,6 +109,7 @@ async def update(
         "config": None if config is None else Jsonb(dict(config)),
         "context": None if context is None else Jsonb(dict(context)),
         "metadata": Jsonb(dict(metadata)),
+        "only": only.sql(),
     }
     async with store_errors(), pool.connection() as conn, conn.transaction(), conn.pipeline():
         await conn.execute(query("lock_assistant"), {"assistant_id": assistant_id})
@@ -108,9 +117,11 @@ async def update(
         return await cursor.fetchone()
 
 
-async def set_latest(pool: Pool, assistant_id: str, version: int) -> DictRow | None:
-    """Makes a version the one that runs use; returns None when there is no such version."""
-    return await fetch_one(pool, "set_latest_assistant", assistant_id=assistant_id, version=version)
+async def set_latest(pool: Pool, assistant_id: str, version: int, only: Only) -> DictRow | None:
+    """Makes a version the one that runs use; returns None when there is no such version among `only`."""
+    return await fetch_one(
+        pool, "set_latest_assistant", assistant_id=assistant_id, version=version, only=only.sql()
+    )
 
 
 async def versions(
@@ -127,14 +138,16 @@ async def versions(
     )
 
 
-async def delete(pool: Pool, assistant_id: str) -> bool:
-    """Deletes an assistant with its versions; what was run with it stays. Returns False when there is none."""
-    return await fetch_one(pool, "delete_assistant", assistant_id=assistant_id) is not None
+async def delete(pool: Pool, assistant_id: str, only: Only) -> bool:
+    """Deletes an assistant with its versions; what was run with it stays. Returns False without one among `only`."""
+    return await fetch_one(pool, "delete_assistant", assistant_id=assistant_id, only=only.sql()) is not None
 
 
-async def threads(pool: Pool, assistant_id: str, *, limit: int) -> list[str]:
-    """Returns threads whose last run was made with an assistant."""
-    rows = await fetch_all(pool, "threads_of_assistant", assistant_id=assistant_id, limit=limit)
+async def threads(pool: Pool, assistant_id: str, *, limit: int, only: Only) -> list[str]:
+    """Returns those of the threads `only` whose last run was made with an assistant."""
+    rows = await fetch_all(
+        pool, "threads_of_assistant", assistant_id=assistant_id, limit=limit, only=only.sql()
+    )
     return [str(row["thread_id"]) for row in rows]
 
 

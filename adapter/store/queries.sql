@@ -71,17 +71,30 @@ ON CONFLICT (thread_id) DO NOTHING RETURNING *
 -- name: get_thread
 SELECT * FROM turns.thread WHERE thread_id = %(thread_id)s
 
+-- `only`, here and below, are the rows that whoever asks may see: see adapter/store/only.py. NULL is all of them, and
+-- leaves the plan as it would be without the condition.
+
+-- name: visible_threads
+SELECT thread_id FROM turns.thread WHERE thread_id = ANY (%(thread_ids)s::uuid[])
+  AND (%(only)s::jsonb[] IS NULL OR metadata @> ANY (%(only)s::jsonb[]))
+
+-- name: visible_turn
+SELECT 1 AS one FROM turns.turn t JOIN turns.thread h USING (thread_id) WHERE t.turn_id = %(turn_id)s
+  AND (%(only)s::jsonb[] IS NULL OR h.metadata @> ANY (%(only)s::jsonb[]))
+
 -- name: list_threads
 -- The usual order has an index; `search_threads` takes the others. Threads of stateless runs are nobody's.
 SELECT * FROM turns.thread
 WHERE metadata @> %(metadata)s::jsonb AND (%(status)s::text IS NULL OR status = %(status)s)
   AND NOT metadata ? 'turns_temporary'
+  AND (%(only)s::jsonb[] IS NULL OR metadata @> ANY (%(only)s::jsonb[]))
 ORDER BY updated_at DESC, thread_id LIMIT %(limit)s OFFSET %(offset)s
 
 -- name: search_threads
 SELECT h.* FROM turns.thread h
 WHERE metadata @> %(metadata)s::jsonb AND (%(status)s::text IS NULL OR status = %(status)s)
   AND (%(ids)s::uuid[] IS NULL OR thread_id = ANY (%(ids)s::uuid[])) AND NOT metadata ? 'turns_temporary'
+  AND (%(only)s::jsonb[] IS NULL OR metadata @> ANY (%(only)s::jsonb[]))
   -- Weeds out threads whose latest checkpoint has another text, number or truth value where `values` has one: these
   -- stand in the checkpoint itself. Whatever else `values` holds is for the reader of the state to compare.
   AND (%(values)s::jsonb = '{}' OR EXISTS (
@@ -111,6 +124,7 @@ LIMIT %(limit)s OFFSET %(offset)s
 SELECT count(*) AS threads FROM turns.thread
 WHERE metadata @> %(metadata)s::jsonb AND (%(status)s::text IS NULL OR status = %(status)s)
   AND NOT metadata ? 'turns_temporary'
+  AND (%(only)s::jsonb[] IS NULL OR metadata @> ANY (%(only)s::jsonb[]))
 
 -- name: temporary_threads
 -- Threads of stateless runs that are over long enough for a client to have fetched the result a second time.
@@ -120,9 +134,12 @@ WHERE metadata @> '{"turns_temporary": true}' AND status <> 'busy'
 LIMIT %(limit)s
 
 -- name: update_thread_metadata
+-- What the thread becomes must be theirs as well: nobody gives a thread to somebody else.
 UPDATE turns.thread SET metadata = metadata || %(metadata)s::jsonb, updated_at = now(),
     ttl_minutes = coalesce(%(ttl_minutes)s, ttl_minutes), ttl_strategy = coalesce(%(ttl_strategy)s, ttl_strategy)
-WHERE thread_id = %(thread_id)s RETURNING *
+WHERE thread_id = %(thread_id)s AND (%(only)s::jsonb[] IS NULL
+    OR metadata @> ANY (%(only)s::jsonb[]) AND (metadata || %(metadata)s::jsonb) @> ANY (%(only)s::jsonb[]))
+RETURNING *
 
 -- name: delete_thread
 -- Turns, events, fences and effects go with it; a running attempt finds its claim gone and writes nothing more.
@@ -145,7 +162,8 @@ WHERE thread_id = %(thread_id)s
 -- name: copy_thread
 -- One statement, so that row and checkpoints are of one moment, also while a turn writes. The copy has no turns and
 -- starts without an origin: what its next turn does, it does on purpose, under keys of its own (I7). Of a busy thread
--- it is the state so far, with the status from before the turn under way, which is cut off in the copy.
+-- it is the state so far, with the status from before the turn under way, which is cut off in the copy. `metadata` is
+-- what the copy has instead of the original's, but which graph the state is of is as true as the state.
 WITH original AS (
     SELECT h.*, l.status AS last_status FROM turns.thread h LEFT JOIN LATERAL (
         SELECT status FROM turns.turn t WHERE t.thread_id = h.thread_id
@@ -156,7 +174,10 @@ WITH original AS (
     INSERT INTO turns.thread AS n (
         thread_id, state_updated_at, metadata, config, status, interrupts, error, rest_status, rest_error, prior_status)
     SELECT %(copy)s, CASE WHEN state_updated_at = created_at THEN now() ELSE clock_timestamp() END,
-        metadata - 'turns_temporary', config, CASE WHEN status = 'busy' THEN rest_status ELSE status END,
+        CASE WHEN %(metadata)s::jsonb IS NULL THEN metadata - 'turns_temporary'
+            ELSE %(metadata)s::jsonb || jsonb_strip_nulls(jsonb_build_object(
+                'graph_id', metadata -> 'graph_id', 'assistant_id', metadata -> 'assistant_id')) END,
+        config, CASE WHEN status = 'busy' THEN rest_status ELSE status END,
         interrupts, CASE WHEN status = 'busy' THEN rest_error ELSE error END, rest_status, rest_error,
         CASE WHEN status = 'busy' THEN 'interrupted' ELSE coalesce(last_status, prior_status) END
     FROM original RETURNING n.*
@@ -250,7 +271,8 @@ SELECT * FROM turns.assistant WHERE assistant_id = %(assistant_id)s
 SELECT 1 AS one FROM turns.assistant WHERE assistant_id = %(assistant_id)s FOR UPDATE
 
 -- name: update_assistant
--- A new version: what is null stays as it is, metadata is merged. Runs after `lock_assistant`.
+-- A new version: what is null stays as it is, metadata is merged, and what it becomes must be theirs as well. Runs after
+-- `lock_assistant`.
 WITH changed AS (
     UPDATE turns.assistant a SET
         version = 1 + (SELECT max(version) FROM turns.assistant_version v WHERE v.assistant_id = a.assistant_id),
@@ -258,7 +280,9 @@ WITH changed AS (
         description = coalesce(%(description)s, description), config = coalesce(%(config)s::jsonb, config),
         context = coalesce(%(context)s::jsonb, context), metadata = metadata || %(metadata)s::jsonb,
         updated_at = clock_timestamp()
-    WHERE assistant_id = %(assistant_id)s RETURNING a.*
+    WHERE assistant_id = %(assistant_id)s AND (%(only)s::jsonb[] IS NULL
+        OR metadata @> ANY (%(only)s::jsonb[]) AND (metadata || %(metadata)s::jsonb) @> ANY (%(only)s::jsonb[]))
+    RETURNING a.*
 ), versions AS (
     INSERT INTO turns.assistant_version (
         assistant_id, version, graph_id, name, description, config, context, metadata, created_at)
@@ -267,10 +291,12 @@ WITH changed AS (
 SELECT * FROM changed
 
 -- name: set_latest_assistant
+-- An earlier version may have been somebody else's.
 UPDATE turns.assistant a SET version = v.version, graph_id = v.graph_id, name = v.name,
     description = v.description, config = v.config, context = v.context, metadata = v.metadata, updated_at = now()
 FROM turns.assistant_version v
 WHERE a.assistant_id = %(assistant_id)s AND v.assistant_id = a.assistant_id AND v.version = %(version)s
+  AND (%(only)s::jsonb[] IS NULL OR a.metadata @> ANY (%(only)s::jsonb[]) AND v.metadata @> ANY (%(only)s::jsonb[]))
 RETURNING a.*
 
 -- name: list_assistant_versions
@@ -279,11 +305,13 @@ WHERE assistant_id = %(assistant_id)s AND metadata @> %(metadata)s::jsonb
 ORDER BY version DESC LIMIT %(limit)s OFFSET %(offset)s
 
 -- name: delete_assistant
-DELETE FROM turns.assistant WHERE assistant_id = %(assistant_id)s RETURNING assistant_id
+DELETE FROM turns.assistant WHERE assistant_id = %(assistant_id)s
+  AND (%(only)s::jsonb[] IS NULL OR metadata @> ANY (%(only)s::jsonb[])) RETURNING assistant_id
 
 -- name: threads_of_assistant
 SELECT thread_id FROM turns.thread
-WHERE metadata @> jsonb_build_object('assistant_id', %(assistant_id)s::text) LIMIT %(limit)s
+WHERE metadata @> jsonb_build_object('assistant_id', %(assistant_id)s::text)
+  AND (%(only)s::jsonb[] IS NULL OR metadata @> ANY (%(only)s::jsonb[])) LIMIT %(limit)s
 
 -- name: search_assistants
 -- Those that the server made for graphs which are not in this project file are nobody's.
@@ -291,6 +319,7 @@ SELECT * FROM turns.assistant
 WHERE metadata @> %(metadata)s::jsonb AND (%(graph_id)s::text IS NULL OR graph_id = %(graph_id)s)
   AND (%(name)s::text IS NULL OR position(lower(%(name)s) IN lower(name)) > 0)
   AND (NOT system OR graph_id = ANY (%(graph_ids)s::text[]))
+  AND (%(only)s::jsonb[] IS NULL OR metadata @> ANY (%(only)s::jsonb[]))
 ORDER BY
     CASE WHEN %(ascending)s THEN
         CASE %(sort)s WHEN 'created_at' THEN created_at WHEN 'updated_at' THEN updated_at END END ASC,
@@ -308,6 +337,7 @@ SELECT count(*) AS assistants FROM turns.assistant
 WHERE metadata @> %(metadata)s::jsonb AND (%(graph_id)s::text IS NULL OR graph_id = %(graph_id)s)
   AND (%(name)s::text IS NULL OR position(lower(%(name)s) IN lower(name)) > 0)
   AND (NOT system OR graph_id = ANY (%(graph_ids)s::text[]))
+  AND (%(only)s::jsonb[] IS NULL OR metadata @> ANY (%(only)s::jsonb[]))
 
 -- ---------------------------------------------------------------- turns
 
@@ -328,7 +358,7 @@ WITH t AS (
     UPDATE turns.thread SET last_seq = last_seq + 1, status = 'busy', updated_at = now(),
         metadata = metadata || %(thread_metadata)s::jsonb,
         config = CASE WHEN %(config)s::jsonb = '{}' THEN config ELSE %(config)s::jsonb END
-    WHERE thread_id = %(thread_id)s
+    WHERE thread_id = %(thread_id)s AND (%(only)s::jsonb[] IS NULL OR metadata @> ANY (%(only)s::jsonb[]))
       AND NOT EXISTS (SELECT 1 FROM turns.turn WHERE turn_id = %(turn_id)s)
       AND NOT (%(refuse_busy)s AND EXISTS (
           SELECT 1 FROM turns.turn o WHERE o.thread_id = %(thread_id)s AND o.status IN ('pending', 'running')))
@@ -778,6 +808,7 @@ WITH page AS (
           AND (l.status <> 'interrupted' OR l.origin IS NOT NULL))
       AND (NOT h.metadata ? 'turns_temporary'
           OR EXISTS (SELECT 1 FROM turns.effect e WHERE e.thread_id = t.thread_id))
+      AND (%(only)s::jsonb[] IS NULL OR h.metadata @> ANY (%(only)s::jsonb[]))
     ORDER BY t.updated_at DESC, t.turn_id LIMIT %(limit)s OFFSET %(offset)s
 )
 SELECT p.thread_id, p.turn_id, p.status, p.error, p.ended_at, coalesce(e.effects, '[]') AS effects

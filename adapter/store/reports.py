@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from psycopg.rows import DictRow
 
+from adapter.store.only import Only
 from adapter.store.pool import Pool, fetch_all
 
 
-async def abandoned(pool: Pool, *, limit: int, offset: int = 0) -> list[DictRow]:
+async def abandoned(pool: Pool, *, only: Only, limit: int, offset: int = 0) -> list[DictRow]:
     """Returns threads whose last turn failed or was cancelled and that nobody went on with, the newest first.
 
     A turn that was cancelled before it began is not one: nothing happened in it. Nor is a thread that waits for a
@@ -17,7 +18,7 @@ async def abandoned(pool: Pool, *, limit: int, offset: int = 0) -> list[DictRow]
         Rows of thread, turn, status, error's class, when the turn ended, and `effects`: those of the turn and of the
         turns that it went on with, as a list of objects.
     """
-    return await fetch_all(pool, "abandoned_threads", limit=limit, offset=offset)
+    return await fetch_all(pool, "abandoned_threads", limit=limit, offset=offset, only=only.sql())
 
 
 async def effects(

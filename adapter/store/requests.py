@@ -17,8 +17,9 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from adapter.errors import Conflict, NotFound, TooMany
+from adapter.errors import Conflict, Forbidden, NotFound, TooMany
 from adapter.store import turns
+from adapter.store.only import EVERYTHING, Only
 from adapter.store.pool import Pool, execute, fetch_all, fetch_one, store_errors
 from adapter.store.sql import query
 
@@ -35,6 +36,8 @@ class NewTurn:
         idempotency_key: the client's key, or None for a turn of its own.
         refuse_busy: whether a thread with an open turn refuses it (strategy "reject").
         queued_turns: how many turns may wait on the thread, this one included; None is any number.
+        user: who it is run for, as JSON; not a part of what makes two requests the same.
+        only: threads that whoever asks may run turns on.
     """
 
     thread_id: str
@@ -49,6 +52,8 @@ class NewTurn:
     queued_turns: int | None = None
     identity: str | None = None
     asked: Mapping[str, Any] | None = None
+    user: Mapping[str, Any] | None = None
+    only: Only = EVERYTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +118,7 @@ async def record_turn(pool: Pool, new: NewTurn) -> Recorded:
         "turn_id": turn_id,
         "graph_id": new.graph_id,
         "assistant_id": new.assistant_id,
-        "request": Jsonb(dict(new.request)),
+        "request": Jsonb(dict(new.request) if new.user is None else {**new.request, "user": dict(new.user)}),
         "request_hash": digest,
         "metadata": Jsonb(dict(new.metadata)),
         "thread_metadata": Jsonb({"graph_id": new.graph_id, "assistant_id": new.assistant_id}),
@@ -121,6 +126,7 @@ async def record_turn(pool: Pool, new: NewTurn) -> Recorded:
         "strategy": new.strategy,
         "refuse_busy": new.refuse_busy,
         "queued_turns": new.queued_turns,
+        "only": new.only.sql(),
     }
     async with store_errors(), pool.connection() as conn, conn.transaction():
         async with conn.pipeline():
@@ -129,11 +135,11 @@ async def record_turn(pool: Pool, new: NewTurn) -> Recorded:
             row = await cursor.fetchone()
         if row is not None:
             return Recorded(row, new=True)
+        seen = {"thread_ids": [new.thread_id], "only": new.only.sql()}
+        if await (await conn.execute(query("visible_threads"), seen)).fetchone() is None:
+            raise NotFound(f"Thread with ID {new.thread_id} not found")
         row = await (await conn.execute(query("get_turn"), {"turn_id": turn_id})).fetchone()
         if row is None:
-            thread = await (await conn.execute(query("get_thread"), {"thread_id": new.thread_id})).fetchone()
-            if thread is None:
-                raise NotFound(f"Thread with ID {new.thread_id} not found")
             if new.refuse_busy:
                 raise Conflict(BUSY)
             raise TooMany(_full(new.thread_id, new.queued_turns))
@@ -162,6 +168,7 @@ async def create_thread(
     *,
     if_exists: str = "raise",
     lifetime: Lifetime | None = None,
+    only: Only = EVERYTHING,
 ) -> DictRow:
     """Creates a thread.
 
@@ -171,6 +178,7 @@ async def create_thread(
         metadata: its metadata.
         if_exists: "raise", or "do_nothing" to return the existing one unchanged.
         lifetime: None is for ever.
+        only: existing threads that whoever asks may see.
 
     Raises:
         Conflict: it exists.
@@ -181,8 +189,17 @@ async def create_thread(
     if row is not None:
         return row
     if if_exists == "do_nothing":
-        return await get_thread(pool, thread_id)
+        existing = await get_thread(pool, thread_id)
+        if only.admits(existing["metadata"]):
+            return existing
     raise Conflict(f"Thread with ID {thread_id} already exists")
+
+
+async def make_thread(pool: Pool, thread_id: str, metadata: Mapping[str, Any]) -> None:
+    """Creates a thread unless it exists, whoever's it is."""
+    await fetch_one(
+        pool, "create_thread", thread_id=thread_id, metadata=Jsonb(dict(metadata)), **_lifetime(None)
+    )
 
 
 def _lifetime(given: Lifetime | None) -> dict[str, Any]:
@@ -204,12 +221,29 @@ async def get_thread(pool: Pool, thread_id: str) -> DictRow:
     return row
 
 
+async def visible_threads(pool: Pool, thread_ids: Sequence[str], only: Only) -> set[str]:
+    """Returns those of the threads that exist and that whoever asks may see."""
+    rows = await fetch_all(pool, "visible_threads", thread_ids=list(thread_ids), only=only.sql())
+    return {str(row["thread_id"]) for row in rows}
+
+
+async def turn_is_visible(pool: Pool, turn_id: str, only: Only) -> bool:
+    """Whether a turn exists, on a thread that whoever asks may see."""
+    return await fetch_one(pool, "visible_turn", turn_id=turn_id, only=only.sql()) is not None
+
+
 async def list_threads(
-    pool: Pool, *, metadata: Mapping[str, Any], status: str | None, limit: int, offset: int
+    pool: Pool, *, metadata: Mapping[str, Any], status: str | None, limit: int, offset: int, only: Only
 ) -> list[DictRow]:
     """Returns threads whose metadata contains `metadata`, the last updated first."""
     return await fetch_all(
-        pool, "list_threads", metadata=Jsonb(dict(metadata)), status=status, limit=limit, offset=offset
+        pool,
+        "list_threads",
+        metadata=Jsonb(dict(metadata)),
+        status=status,
+        limit=limit,
+        offset=offset,
+        only=only.sql(),
     )
 
 
@@ -224,6 +258,7 @@ async def search_threads(
     ascending: bool,
     limit: int,
     offset: int,
+    only: Only,
 ) -> list[DictRow]:
     """Returns threads in any order; `list_threads` is the fast way to the usual one.
 
@@ -240,12 +275,15 @@ async def search_threads(
         ascending=ascending,
         limit=limit,
         offset=offset,
+        only=only.sql(),
     )
 
 
-async def count_threads(pool: Pool, *, metadata: Mapping[str, Any], status: str | None) -> int:
+async def count_threads(pool: Pool, *, metadata: Mapping[str, Any], status: str | None, only: Only) -> int:
     """Returns how many threads have metadata that contains `metadata`."""
-    row = await fetch_one(pool, "count_threads", metadata=Jsonb(dict(metadata)), status=status)
+    row = await fetch_one(
+        pool, "count_threads", metadata=Jsonb(dict(metadata)), status=status, only=only.sql()
+    )
     assert row is not None
     return int(row["threads"])
 
@@ -278,23 +316,27 @@ async def temporary_threads(pool: Pool, *, age_seconds: float, limit: int) -> li
 
 
 async def update_thread(
-    pool: Pool, thread_id: str, metadata: Mapping[str, Any], lifetime: Lifetime | None = None
+    pool: Pool, thread_id: str, metadata: Mapping[str, Any], only: Only, lifetime: Lifetime | None = None
 ) -> DictRow:
     """Merges metadata into a thread's, and gives it a lifetime unless that is None.
 
     Raises:
-        NotFound: it does not exist.
+        NotFound: it does not exist, or whoever asks may not see it.
+        Forbidden: they could not see it any more afterwards.
     """
     row = await fetch_one(
         pool,
         "update_thread_metadata",
         thread_id=thread_id,
         metadata=Jsonb(dict(metadata)),
+        only=only.sql(),
         **_lifetime(lifetime),
     )
-    if row is None:
-        raise NotFound(f"Thread with ID {thread_id} not found")
-    return row
+    if row is not None:
+        return row
+    if await visible_threads(pool, [thread_id], only):
+        raise Forbidden("Forbidden")
+    raise NotFound(f"Thread with ID {thread_id} not found")
 
 
 async def get_turn(pool: Pool, thread_id: str, turn_id: str) -> DictRow:

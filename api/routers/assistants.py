@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Annotated
+from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
@@ -12,6 +13,7 @@ from starlette.responses import Response
 from adapter._pregel import AnyGraph
 from adapter.errors import Invalid, NotFound
 from adapter.store import assistants as rows
+from api.access import AccessDep
 from api.bodies import BodyOf
 from api.deps import Parts, PartsDep, answer, pagination, selected
 from api.drawings import drawing, schemas, subgraph_schemas
@@ -32,20 +34,20 @@ router = APIRouter(prefix="/assistants", tags=["assistants"])
 
 @router.post("")
 async def create(
-    parts: PartsDep, body: Annotated[AssistantCreate, Depends(BodyOf(AssistantCreate))]
+    parts: PartsDep, access: AccessDep, body: Annotated[AssistantCreate, Depends(BodyOf(AssistantCreate))]
 ) -> Response:
     """Creates an assistant: a graph with a configuration of its own."""
-    return answer(assistant_json(await parts.assistants.create(body)))
+    return answer(assistant_json(await parts.assistants.create(body, access.only)))
 
 
 @router.post("/search")
 async def search(
-    parts: PartsDep, body: Annotated[AssistantSearch, Depends(BodyOf(AssistantSearch))]
+    parts: PartsDep, access: AccessDep, body: Annotated[AssistantSearch, Depends(BodyOf(AssistantSearch))]
 ) -> Response:
     """Returns assistants, the newest first unless the body says otherwise."""
     found = await rows.search(
         parts.pool,
-        parts.assistants.wanted(body),
+        parts.assistants.wanted(body, access.only),
         sort=body.sort_by,
         ascending=body.sort_order == "asc",
         limit=body.limit + 1,
@@ -60,10 +62,10 @@ async def search(
 
 @router.post("/count")
 async def count(
-    parts: PartsDep, body: Annotated[AssistantCount, Depends(BodyOf(AssistantCount))]
+    parts: PartsDep, access: AccessDep, body: Annotated[AssistantCount, Depends(BodyOf(AssistantCount))]
 ) -> Response:
     """Returns how many assistants there are."""
-    return answer(await rows.count(parts.pool, parts.assistants.wanted(body)))
+    return answer(await rows.count(parts.pool, parts.assistants.wanted(body, access.only)))
 
 
 @router.get("/{assistant_id}")
@@ -74,19 +76,25 @@ async def get(parts: PartsDep, assistant_id: str) -> Response:
 
 @router.patch("/{assistant_id}")
 async def patch(
-    parts: PartsDep, assistant_id: str, body: Annotated[AssistantPatch, Depends(BodyOf(AssistantPatch))]
+    parts: PartsDep,
+    access: AccessDep,
+    assistant_id: str,
+    body: Annotated[AssistantPatch, Depends(BodyOf(AssistantPatch))],
 ) -> Response:
     """Makes a new version of an assistant, which runs use from now on."""
-    return answer(assistant_json(await parts.assistants.update(assistant_id, body)))
+    return answer(assistant_json(await parts.assistants.update(assistant_id, body, access.only)))
 
 
 @router.delete("/{assistant_id}")
-async def delete(parts: PartsDep, assistant_id: str, delete_threads: bool = False) -> Response:
+async def delete(
+    parts: PartsDep, access: AccessDep, assistant_id: str, delete_threads: bool = False
+) -> Response:
     """Deletes an assistant with its versions, and its threads if asked to; a graph's own one comes back when named."""
     found = parts.assistants.id_in_path(assistant_id)
     if delete_threads:
-        await remove_threads_of(parts, found)
-    if not await rows.delete(parts.pool, found):
+        theirs = await access.may("threads", "delete", {"assistant_id": UUID(found)})
+        await remove_threads_of(parts, found, theirs)
+    if not await rows.delete(parts.pool, found, access.only):
         raise NotFound(f"Assistant with ID {found} not found")
     return Response(status_code=204)
 
@@ -111,11 +119,14 @@ async def versions(
 
 @router.post("/{assistant_id}/latest")
 async def latest(
-    parts: PartsDep, assistant_id: str, body: Annotated[AssistantLatest, Depends(BodyOf(AssistantLatest))]
+    parts: PartsDep,
+    access: AccessDep,
+    assistant_id: str,
+    body: Annotated[AssistantLatest, Depends(BodyOf(AssistantLatest))],
 ) -> Response:
     """Makes an earlier version the one that runs use."""
     assistant = await parts.assistants.in_path(assistant_id)
-    row = await rows.set_latest(parts.pool, str(assistant["assistant_id"]), body.version)
+    row = await rows.set_latest(parts.pool, str(assistant["assistant_id"]), body.version, access.only)
     if row is None:
         raise NotFound(f"Assistant with ID {assistant['assistant_id']} has no version {body.version}")
     return answer(assistant_json(row))

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from adapter.store import reports, requests
+from api.access import AccessDep
 from api.deps import PartsDep, ThreadId, answer, pagination
 from api.schemas.threads import Limit, Offset
 from api.shapes import abandoned_json, effects_json
@@ -20,10 +21,13 @@ router = APIRouter(prefix="/threads", tags=["reports"])
 
 @router.get("/abandoned")
 async def abandoned(
-    parts: PartsDep, limit: Annotated[Limit, Query()] = 50, offset: Annotated[Offset, Query()] = 0
+    parts: PartsDep,
+    access: AccessDep,
+    limit: Annotated[Limit, Query()] = 50,
+    offset: Annotated[Offset, Query()] = 0,
 ) -> Response:
     """Returns threads whose last run failed or was cancelled, with the effects it had done, the newest first."""
-    rows = await reports.abandoned(parts.pool, limit=limit + 1, offset=offset)
+    rows = await reports.abandoned(parts.pool, only=access.only, limit=limit + 1, offset=offset)
     page = rows[:limit]
     return answer(abandoned_json(page), pagination(offset, len(page), more=len(rows) > limit))
 

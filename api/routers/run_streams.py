@@ -13,6 +13,7 @@ from starlette.responses import Response
 from adapter.errors import NotFound
 from adapter.store import requests
 from api.accept import accept
+from api.access import AccessDep
 from api.deps import Parts, PartsDep, RunId, ThreadId
 from api.outcome import waited_for
 from api.places import run_place
@@ -29,19 +30,27 @@ Modes = Annotated[list[str] | None, Query()]
 
 @router.post("/stream")
 async def stream(
-    parts: PartsDep, thread_id: ThreadId, body: RunBody, idempotency_key: IdempotencyKey = None
+    parts: PartsDep,
+    access: AccessDep,
+    thread_id: ThreadId,
+    body: RunBody,
+    idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Starts a run, or finds the one that the same request started, and streams it from its beginning."""
-    turn = await accept(parts, thread_id, body, key=idempotency_key)
+    turn = await accept(parts, access, thread_id, body, key=idempotency_key)
     return stream_of(parts, turn, after=0, cancel_on_leave=cancels(parts, body))
 
 
 @router.post("/wait")
 async def wait(
-    parts: PartsDep, thread_id: ThreadId, body: RunBody, idempotency_key: IdempotencyKey = None
+    parts: PartsDep,
+    access: AccessDep,
+    thread_id: ThreadId,
+    body: RunBody,
+    idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Starts a run and answers with its outcome."""
-    turn = await accept(parts, thread_id, body, key=idempotency_key)
+    turn = await accept(parts, access, thread_id, body, key=idempotency_key)
     run_id = str(turn["turn_id"])
     return waiting_json(
         waited_for(parts, run_id),

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from adapter.errors import NotFound
 from adapter.store import requests
 from api.accept import accept
+from api.access import AccessDep
 from api.bodies import BodyOf
 from api.deps import Parts, PartsDep, RunId, ThreadId, answer, selected
 from api.outcome import nothing_after
@@ -32,10 +33,14 @@ RunBody = Annotated[RunCreate, Depends(BodyOf(RunCreate))]
 
 @router.post("")
 async def create(
-    parts: PartsDep, thread_id: ThreadId, body: RunBody, idempotency_key: IdempotencyKey = None
+    parts: PartsDep,
+    access: AccessDep,
+    thread_id: ThreadId,
+    body: RunBody,
+    idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Starts a run and does not wait for it."""
-    turn = await accept(parts, thread_id, body, key=idempotency_key)
+    turn = await accept(parts, access, thread_id, body, key=idempotency_key)
     return answer(run_json(turn), run_place(thread_id, str(turn["turn_id"])))
 
 

@@ -8,6 +8,7 @@ from starlette.responses import Response
 from adapter.errors import NotFound
 from adapter.store.pool import fetch_one
 from api.accept import accept, stateless_thread_id
+from api.access import AccessDep
 from api.deps import PartsDep, RunId, answer
 from api.outcome import waited_for
 from api.places import run_place, stateless_place
@@ -21,18 +22,22 @@ router = APIRouter(prefix="/runs", tags=["stateless runs"])
 
 
 @router.post("")
-async def create(parts: PartsDep, body: RunBody, idempotency_key: IdempotencyKey = None) -> Response:
+async def create(
+    parts: PartsDep, access: AccessDep, body: RunBody, idempotency_key: IdempotencyKey = None
+) -> Response:
     """Starts a run and does not wait for it."""
-    thread_id = stateless_thread_id(idempotency_key)
-    turn = await accept(parts, thread_id, body, key=idempotency_key, temporary=True)
+    thread_id = stateless_thread_id(idempotency_key, access.user)
+    turn = await accept(parts, access, thread_id, body, key=idempotency_key, temporary=True)
     return answer(run_json(turn), stateless_place(str(turn["turn_id"])))
 
 
 @router.post("/stream")
-async def stream(parts: PartsDep, body: RunBody, idempotency_key: IdempotencyKey = None) -> Response:
+async def stream(
+    parts: PartsDep, access: AccessDep, body: RunBody, idempotency_key: IdempotencyKey = None
+) -> Response:
     """Starts a run and streams it."""
-    thread_id = stateless_thread_id(idempotency_key)
-    turn = await accept(parts, thread_id, body, key=idempotency_key, temporary=True)
+    thread_id = stateless_thread_id(idempotency_key, access.user)
+    turn = await accept(parts, access, thread_id, body, key=idempotency_key, temporary=True)
     return stream_of(
         parts,
         turn,
@@ -43,10 +48,12 @@ async def stream(parts: PartsDep, body: RunBody, idempotency_key: IdempotencyKey
 
 
 @router.post("/wait")
-async def wait(parts: PartsDep, body: RunBody, idempotency_key: IdempotencyKey = None) -> Response:
+async def wait(
+    parts: PartsDep, access: AccessDep, body: RunBody, idempotency_key: IdempotencyKey = None
+) -> Response:
     """Starts a run and answers with its outcome."""
-    thread_id = stateless_thread_id(idempotency_key)
-    turn = await accept(parts, thread_id, body, key=idempotency_key, temporary=True)
+    thread_id = stateless_thread_id(idempotency_key, access.user)
+    turn = await accept(parts, access, thread_id, body, key=idempotency_key, temporary=True)
     run_id = str(turn["turn_id"])
     return waiting_json(
         waited_for(parts, run_id),

@@ -20,6 +20,7 @@ from starlette.responses import Response
 
 from adapter.errors import Invalid, PublicError
 from adapter.store.pool import store_errors
+from api.access import AccessDep
 from api.bodies import BodyOf
 from api.deps import Parts, PartsDep, answer
 from api.schemas.store import ItemAt, ItemPut, ItemSearch, NamespaceSearch
@@ -48,15 +49,15 @@ async def put(parts: PartsDep, body: Annotated[ItemPut, Depends(BodyOf(ItemPut))
 @router.get("/items")
 async def get(
     parts: PartsDep,
+    access: AccessDep,
     namespace: Annotated[list[str] | None, Query()] = None,
     key: str = "",
     refresh_ttl: bool = True,
 ) -> Response:
     """Returns an item, or null; `namespace` has its labels joined by dots."""
-    labels = [label for part in namespace or () if part for label in part.split(".")]
     if not key:
         raise Missing("Key is required")
-    item: Item | None = await _do(parts, GetOp(_checked(labels), key, refresh_ttl))
+    item: Item | None = await _do(parts, GetOp(_checked(access.namespace(namespace or ())), key, refresh_ttl))
     return answer(None if item is None else _item(item))
 
 
@@ -70,7 +71,7 @@ async def delete(parts: PartsDep, body: Annotated[ItemAt, Depends(BodyOf(ItemAt)
 @router.post("/items/search")
 async def search(parts: PartsDep, body: Annotated[ItemSearch, Depends(BodyOf(ItemSearch))]) -> Response:
     """Returns items below a namespace whose value fits the filter."""
-    prefix = _labels(body.namespace_prefix)
+    prefix = _labels(body.namespace)
     found: list[SearchItem] = await _do(
         parts, SearchOp(prefix, body.filter, body.limit, body.offset, body.query, body.refresh_ttl)
     )
@@ -83,8 +84,8 @@ async def namespaces(
 ) -> Response:
     """Returns the namespaces that hold items, in order."""
     conditions: list[MatchCondition] = []
-    if body.prefix:
-        conditions.append(MatchCondition("prefix", _labels(body.prefix)))
+    if body.namespace:
+        conditions.append(MatchCondition("prefix", _labels(body.namespace)))
     if body.suffix:
         conditions.append(MatchCondition("suffix", _labels(body.suffix)))
     found: list[tuple[str, ...]] = await _do(

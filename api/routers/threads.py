@@ -13,6 +13,7 @@ from starlette.responses import Response
 from adapter.errors import Conflict, NotFound
 from adapter.store import requests, thread_copy, thread_prune
 from adapter.turn_request import command_of
+from api.access import AccessDep
 from api.bodies import BodyOf
 from api.deps import Parts, PartsDep, ThreadId, answer, checked_uuid, pagination, selected
 from api.extract import extracted
@@ -35,12 +36,19 @@ router = APIRouter(prefix="/threads", tags=["threads"])
 
 
 @router.post("")
-async def create(parts: PartsDep, body: Annotated[ThreadCreate, Depends(BodyOf(ThreadCreate))]) -> Response:
+async def create(
+    parts: PartsDep, access: AccessDep, body: Annotated[ThreadCreate, Depends(BodyOf(ThreadCreate))]
+) -> Response:
     """Creates a thread."""
     thread_id = requests.new_id() if body.thread_id is None else checked_uuid(body.thread_id, "thread")
     supersteps = [_updates(superstep) for superstep in body.supersteps]
     row = await requests.create_thread(
-        parts.pool, thread_id, body.metadata, if_exists=body.if_exists, lifetime=_lifetime(body.ttl)
+        parts.pool,
+        thread_id,
+        body.metadata,
+        if_exists=body.if_exists,
+        only=access.only,
+        lifetime=_lifetime(body.ttl),
     )
     if supersteps and row["last_seq"] == 0:
         await parts.snapshots.update(thread_id, Address(), supersteps)
@@ -59,12 +67,13 @@ async def get(parts: PartsDep, thread_id: ThreadId, include: str = "") -> Respon
 @router.patch("/{thread_id}")
 async def patch(
     parts: PartsDep,
+    access: AccessDep,
     thread_id: ThreadId,
     body: Annotated[ThreadPatch, Depends(BodyOf(ThreadPatch))],
     prefer: Annotated[str, Header()] = "",
 ) -> Response:
     """Merges metadata, and gives the thread a lifetime."""
-    row = await requests.update_thread(parts.pool, thread_id, body.metadata, _lifetime(body.ttl))
+    row = await requests.update_thread(parts.pool, thread_id, body.metadata, access.only, _lifetime(body.ttl))
     if "return=minimal" in prefer:
         return Response(status_code=204)
     return answer(await _thread(parts, row))
@@ -78,18 +87,27 @@ async def delete(parts: PartsDep, thread_id: ThreadId) -> Response:
 
 
 @router.post("/{thread_id}/copy")
-async def copy(parts: PartsDep, thread_id: ThreadId) -> Response:
+async def copy(parts: PartsDep, access: AccessDep, thread_id: ThreadId) -> Response:
     """Copies a thread with its state and history; its runs stay behind."""
-    row = await thread_copy.copy(parts.pool, thread_id)
+    copied = requests.new_id()
+    metadata = None
+    if access.user is not None:
+        # What is read of another's thread becomes one's own.
+        original = await requests.get_thread(parts.pool, thread_id)
+        metadata = await access.metadata_of_new_thread(copied, original["metadata"])
+    row = await thread_copy.copy(parts.pool, thread_id, copied, metadata)
     if row is None:
         raise Conflict(f"Thread with ID {thread_id} not found")
     return answer(await _thread(parts, row))
 
 
 @router.post("/prune")
-async def prune(parts: PartsDep, body: Annotated[ThreadPrune, Depends(BodyOf(ThreadPrune))]) -> Response:
+async def prune(
+    parts: PartsDep, access: AccessDep, body: Annotated[ThreadPrune, Depends(BodyOf(ThreadPrune))]
+) -> Response:
     """Deletes threads, or all but their latest checkpoint; tells how many. Those that do not exist do not count."""
-    thread_ids = {checked_uuid(one, "thread") for one in body.thread_ids}
+    named = {checked_uuid(one, "thread") for one in body.thread_ids}
+    thread_ids = await requests.visible_threads(parts.pool, list(named), access.only)
     pruned = 0
     for thread_id in thread_ids:
         if body.strategy == "keep_latest":
@@ -104,9 +122,11 @@ async def prune(parts: PartsDep, body: Annotated[ThreadPrune, Depends(BodyOf(Thr
 
 
 @router.post("/search")
-async def search(parts: PartsDep, body: Annotated[ThreadSearch, Depends(BodyOf(ThreadSearch))]) -> Response:
+async def search(
+    parts: PartsDep, access: AccessDep, body: Annotated[ThreadSearch, Depends(BodyOf(ThreadSearch))]
+) -> Response:
     """Returns threads whose metadata and state contain the given, the last changed first."""
-    page, more = await find_threads(parts, body)
+    page, more = await find_threads(parts, body, access.only)
     needs_values = not body.select or "values" in body.select or bool(body.extract)
     found = await asyncio.gather(*(_thread(parts, row, needs_values=needs_values) for row in page))
     threads: list[dict[str, Any]] = []
@@ -119,9 +139,11 @@ async def search(parts: PartsDep, body: Annotated[ThreadSearch, Depends(BodyOf(T
 
 
 @router.post("/count")
-async def count(parts: PartsDep, body: Annotated[ThreadCount, Depends(BodyOf(ThreadCount))]) -> Response:
+async def count(
+    parts: PartsDep, access: AccessDep, body: Annotated[ThreadCount, Depends(BodyOf(ThreadCount))]
+) -> Response:
     """Returns how many threads there are."""
-    return answer(await count_threads(parts, body))
+    return answer(await count_threads(parts, body, access.only))
 
 
 async def _thread(parts: Parts, row: DictRow, *, needs_values: bool = True) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -73,5 +73,7 @@ class AssistantVersions(Body):
 
 class AssistantLatest(Body):
     """POST /assistants/{assistant_id}/latest."""
+
+    handlers_change: ClassVar[tuple[str, ...]] = ()
 
     version: Version

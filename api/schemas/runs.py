@@ -79,6 +79,23 @@ class RunCreate(Body):
             raise ValueError("checkpoint_id must be a string")
         return checkpoint
 
+    def asked(self) -> dict[str, Any]:
+        """Returns what an auth handler is shown: a run, as LangGraph's `RunsCreate` describes it."""
+        kwargs = self.request()
+        kwargs.pop("metadata", None)
+        return {
+            "assistant_id": self.assistant_id,
+            "thread_id": None,
+            "run_id": None,
+            "status": "pending",
+            "metadata": self.metadata,
+            "prevent_insert_if_inflight": self.multitask_strategy == "reject",
+            "multitask_strategy": self.multitask_strategy,
+            "if_not_exists": self.if_not_exists,
+            "after_seconds": self.after_seconds,
+            "kwargs": kwargs,
+        }
+
     def request(self) -> dict[str, Any]:
         """Returns what is stored with the turn: what decides about its course, and what it shows."""
         stored = {name: getattr(self, name) for name in _OF_THE_TURN if getattr(self, name) is not None}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -14,7 +14,18 @@ Key = Annotated[str, Field(min_length=1)]
 Minutes = Annotated[float, Field(gt=0, le=100 * 366 * 24 * 60, allow_inf_nan=False)]
 
 
-class ItemAt(Body):
+class _InNamespace(Body):
+    """A body whose `namespace` an auth handler may change, as it names it, whatever the client calls it."""
+
+    handlers_change: ClassVar[tuple[str, ...]] = ("namespace",)
+
+    def asked(self) -> dict[str, Any]:
+        """Returns what an auth handler is shown: namespaces are tuples."""
+        shown = super().asked()
+        return {k: tuple(shown[k] or ()) if k in ("namespace", "suffix") else v for k, v in shown.items()}
+
+
+class ItemAt(_InNamespace):
     """DELETE /store/items."""
 
     namespace: Namespace
@@ -29,10 +40,10 @@ class ItemPut(ItemAt):
     ttl: Minutes | None = None
 
 
-class ItemSearch(Body):
+class ItemSearch(_InNamespace):
     """POST /store/items/search."""
 
-    namespace_prefix: Namespace = Field(default_factory=list[str])
+    namespace: Namespace = Field(default_factory=list[str], alias="namespace_prefix")
     filter: dict[str, Any] | None = None
     limit: Limit = 10
     offset: Offset = 0
@@ -40,10 +51,10 @@ class ItemSearch(Body):
     refresh_ttl: bool = True
 
 
-class NamespaceSearch(Body):
+class NamespaceSearch(_InNamespace):
     """POST /store/namespaces."""
 
-    prefix: Namespace | None = None
+    namespace: Namespace = Field(default_factory=list[str], alias="prefix")
     suffix: Namespace | None = None
     max_depth: Annotated[int, Field(ge=1, le=1000)] | None = None
     limit: Limit = 100

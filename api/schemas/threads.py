@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -73,6 +73,8 @@ class ThreadPatch(Body):
 
 class ThreadPrune(Body):
     """POST /threads/prune."""
+
+    handlers_change: ClassVar[tuple[str, ...]] = ()
 
     thread_ids: Annotated[list[str], Field(max_length=1000)]
     strategy: Strategy = "delete"
