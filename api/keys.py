@@ -75,6 +75,8 @@ def _names(text: str) -> Mapping[bytes, str]:
         name, _, key = (part.strip() for part in entry.partition(":"))
         if not (name and key):
             raise ConfigError(f'TURNS_API_KEYS: entry {number} must be "name:key"')
+        if name == "*":  # any label, in a search for namespaces
+            raise ConfigError(f'TURNS_API_KEYS: the name of entry {number} cannot be "*"')
         if names.setdefault(_digest(key.encode()), name) != name:
             raise ConfigError(f"TURNS_API_KEYS: entry {number} has the key of another name")
     return names

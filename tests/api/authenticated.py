@@ -22,3 +22,9 @@ async def own(ctx: Auth.types.AuthContext, value: dict[str, Any]) -> Any:
     metadata: dict[str, Any] = value.setdefault("metadata", {})
     metadata["owner"] = ctx.user.identity
     return {"owner": ctx.user.identity}
+
+
+@auth.on.store
+async def own_namespaces(ctx: Auth.types.AuthContext, value: Any) -> Any:
+    """Everybody's namespaces are below a label of their own, which they do not see."""
+    value["namespace"] = (ctx.user.identity, *(value["namespace"] or ()))

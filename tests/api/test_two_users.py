@@ -33,6 +33,7 @@ class Theirs:
         failed: abandoned.
         stateless: of a run whose thread its client does not know.
         checkpoint: of the waiting thread.
+        assistant: one that she made.
     """
 
     waiting: tuple[str, str]
@@ -40,6 +41,7 @@ class Theirs:
     failed: tuple[str, str]
     stateless: tuple[str, str]
     checkpoint: str
+    assistant: str
 
     def all(self) -> list[tuple[str, str]]:
         return [self.waiting, self.busy, self.failed, self.stateless]
@@ -52,27 +54,36 @@ class Attempt:
     Attributes:
         body: sent as JSON, made with alice's things.
         finds: the status, and what the body must be, when mallory tries; None is anything without a trace of alice.
+        on_common: the same, on an assistant that is everybody's.
     """
 
     body: Any = None
     query: str = ""
     finds: tuple[int, Any] = (404, None)
+    on_common: tuple[int, Any] = (404, None)
 
 
-def attempts(theirs: Theirs, *, assistants_are_common: bool) -> dict[str, Attempt]:
-    """Returns what is tried, by route."""
+def attempts(theirs: Theirs, *, keys: bool) -> dict[str, Attempt]:
+    """Returns what is tried, by route.
+
+    With keys, assistants of graphs are everybody's, and namespaces of others are refused; else nobody sees them.
+    """
     run: dict[str, Any] = {"assistant_id": "graph", "input": {"trail": ["mine"]}}
     elsewhere: dict[str, Any] = {
         **run,
         "if_not_exists": "create",
         "config": {"configurable": {"thread_id": theirs.waiting[0], "checkpoint_id": theirs.checkpoint}},
     }
-    one = (200, None) if assistants_are_common else (404, None)
+    one = (200, None) if keys else (404, None)
+    item: dict[str, Any] = {"namespace": ["alice", "notes"], "key": "k"}
+    every = [thread for thread, _ in theirs.all()]
     return {
         "POST /threads": Attempt(
             {"thread_id": theirs.waiting[0], "if_exists": "do_nothing"}, finds=(409, None)
         ),
-        "POST /threads/search": Attempt({"ids": [thread for thread, _ in theirs.all()]}, finds=(200, [])),
+        "POST /threads/search": Attempt({"ids": every}, finds=(200, [])),
+        "POST /threads/prune": Attempt({"thread_ids": every}, finds=(200, {"pruned_count": 0})),
+        "POST /threads/{thread_id}/copy": Attempt(),
         "POST /threads/count": Attempt({"metadata": {"owner": "alice"}}, finds=(200, 0)),
         "GET /threads/abandoned": Attempt(finds=(200, [])),
         "GET /threads/{thread_id}": Attempt(),
@@ -101,13 +112,33 @@ def attempts(theirs: Theirs, *, assistants_are_common: bool) -> dict[str, Attemp
         "POST /runs/stream": Attempt(elsewhere, finds=(200, None)),
         "POST /runs/wait": Attempt(elsewhere, finds=(200, None)),
         "GET /runs/{run_id}/stream": Attempt(),
-        "POST /assistants/search": Attempt({}, finds=(200, None if assistants_are_common else [])),
-        "POST /assistants/count": Attempt({}, finds=(200, None if assistants_are_common else 0)),
-        "GET /assistants/{assistant_id}": Attempt(finds=one),
-        "GET /assistants/{assistant_id}/graph": Attempt(finds=one),
-        "GET /assistants/{assistant_id}/schemas": Attempt(finds=one),
-        "GET /assistants/{assistant_id}/subgraphs": Attempt(finds=one),
-        "GET /assistants/{assistant_id}/subgraphs/{namespace}": Attempt(finds=one),
+        "POST /assistants": Attempt(
+            {"assistant_id": theirs.assistant, "graph_id": "graph", "if_exists": "do_nothing"},
+            finds=(409, None),
+        ),
+        "POST /assistants/search": Attempt({"name": "private"}, finds=(200, [])),
+        "POST /assistants/count": Attempt({"metadata": {"owner": "alice"}}, finds=(200, 0)),
+        "PATCH /assistants/{assistant_id}": Attempt({"metadata": {"owner": "mallory"}, "name": "mine"}),
+        "DELETE /assistants/{assistant_id}": Attempt(query="?delete_threads=true"),
+        "POST /assistants/{assistant_id}/versions": Attempt({}, on_common=one),
+        "POST /assistants/{assistant_id}/latest": Attempt({"version": 1}),
+        "PUT /store/items": Attempt({**item, "value": {}}, finds=(403 if keys else 204, None)),
+        "GET /store/items": Attempt(
+            query="?namespace=alice.notes&key=k",
+            finds=(403, None) if keys else (200, None),
+        ),
+        "DELETE /store/items": Attempt(item, finds=(403 if keys else 204, None)),
+        "POST /store/items/search": Attempt(
+            {"namespace_prefix": ["alice"]}, finds=(403, None) if keys else (200, {"items": []})
+        ),
+        "POST /store/namespaces": Attempt(
+            {"prefix": ["alice"]}, finds=(403, None) if keys else (200, {"namespaces": []})
+        ),
+        "GET /assistants/{assistant_id}": Attempt(on_common=one),
+        "GET /assistants/{assistant_id}/graph": Attempt(on_common=one),
+        "GET /assistants/{assistant_id}/schemas": Attempt(on_common=one),
+        "GET /assistants/{assistant_id}/subgraphs": Attempt(on_common=one),
+        "GET /assistants/{assistant_id}/subgraphs/{namespace}": Attempt(on_common=one),
     }
 
 
@@ -147,13 +178,22 @@ async def alices(alice: httpx.AsyncClient) -> Theirs:
     assert "__error__" in broken.json()
     alone = await alice.post("/runs/wait", json={**body, "on_completion": "keep"})
     _, _, stateless, _, its_run, _ = alone.headers["location"].split("/")
+    configured = {"graph_id": "graph", "name": "private", "config": {"configurable": {"prompt": SECRET}}}
+    assistant = (await alice.post("/assistants", json=configured)).json()["assistant_id"]
+    item = {"namespace": ["alice", "notes"], "key": "k", "value": {"text": SECRET}}
+    assert (await alice.put("/store/items", json=item)).status_code == 204
     return Theirs(
         (thread, run),
         (busy, running),
         (failed, broken.headers["content-location"].rsplit("/", 1)[1]),
         (stateless, its_run),
         state["checkpoint"]["checkpoint_id"],
+        assistant,
     )
+
+
+def with_keys(api: Serving) -> bool:
+    return bool(api.app.state.settings.api_keys)
 
 
 def path_of(route: str, thread: str, run: str, theirs: Theirs, assistant: str) -> tuple[str, str]:
@@ -174,36 +214,42 @@ def everything(database_url: str, theirs: Theirs) -> dict[str, Any]:
             held[table] = rows.fetchall()
         events = 'SELECT * FROM turns.event WHERE turn_id::text = ANY (%s) ORDER BY turn_id, "offset"'
         held["turns.event"] = conn.execute(events, ([run for _, run in theirs.all()],)).fetchall()
+        for table in ("turns.assistant", "turns.assistant_version"):
+            rows = conn.execute(
+                f"SELECT * FROM {table} WHERE assistant_id = %s",  # type: ignore[arg-type]
+                (theirs.assistant,),
+            )
+            held[table] = rows.fetchall()
+        held["store"] = conn.execute("SELECT * FROM store WHERE prefix LIKE 'alice.%'").fetchall()
     return held
 
 
 async def test_nothing_of_the_other(api: Serving, database_url: str) -> None:
-    common = bool(api.app.state.settings.api_keys)
-    assistant = (await api.http.get("/assistants/graph", headers={"x-api-key": "alice"})).json()
-    assistant_id = assistant.get("assistant_id") or "graph"
     async with user(api, "alice") as alice, user(api, "mallory") as mallory:
         theirs = await alices(alice)
-        tried = attempts(theirs, assistants_are_common=common)
+        tried = attempts(theirs, keys=with_keys(api))
         routes = [route for route in api.app.state.routes if RULES[route] is not PUBLIC]
         assert sorted(tried) == sorted(routes)
         before = everything(database_url, theirs)
-        assert all(before[table] for table in ("turns.thread", "turns.turn", "turns.event", "checkpoints"))
+        assert all(rows for table, rows in before.items() if table != "turns.effect")
         for route in routes:
             attempt = tried[route]
             for thread, run in theirs.all():
-                method, path = path_of(route, thread, run, theirs, assistant_id)
-                answered = await mallory.request(method, path + attempt.query, json=attempt.body)
-                status, body = attempt.finds
-                assert answered.status_code == status, (route, answered.status_code, answered.text)
-                assert body is None or answered.json() == body, (route, answered.text)
-                assert SECRET not in answered.text, (route, answered.text)
+                for assistant in (theirs.assistant, "graph"):
+                    method, path = path_of(route, thread, run, theirs, assistant)
+                    answered = await mallory.request(method, path + attempt.query, json=attempt.body)
+                    common = "{assistant_id}" in route and assistant == "graph"
+                    status, body = attempt.on_common if common else attempt.finds
+                    assert answered.status_code == status, (route, answered.status_code, answered.text)
+                    assert body is None or answered.json() == body, (route, answered.text)
+                    assert SECRET not in answered.text, (route, answered.text)
         assert everything(database_url, theirs) == before
 
 
 async def test_other_run_on_own_thread(api: Serving, database_url: str) -> None:
     async with user(api, "alice") as alice, user(api, "mallory") as mallory:
         theirs = await alices(alice)
-        tried = attempts(theirs, assistants_are_common=True)
+        tried = attempts(theirs, keys=with_keys(api))
         before = everything(database_url, theirs)
         own = (await mallory.post("/threads", json={})).json()["thread_id"]
         for route in (route for route in tried if "{run_id}" in route):
@@ -219,31 +265,33 @@ async def test_other_run_on_own_thread(api: Serving, database_url: str) -> None:
 
 async def test_the_owner_may(api: Serving) -> None:
     """The attempts fail because of who tries them: the owner's succeed."""
-    common = bool(api.app.state.settings.api_keys)
     async with user(api, "alice") as alice:
         theirs = await alices(alice)
-        tried = attempts(theirs, assistants_are_common=common)
+        tried = attempts(theirs, keys=with_keys(api))
         assert [t["thread_id"] for t in (await alice.get("/threads/abandoned")).json()] == [theirs.failed[0]]
         # What deletes comes last, the thread at the very end.
-        for route in sorted(tried, key=lambda r: (r.startswith("DELETE"), -len(r))):
+        for route in sorted(tried, key=lambda r: (r.startswith("DELETE") or "prune" in r, -len(r))):
             thread, run = theirs.waiting
             if route.endswith("/cancel"):
                 thread, run = theirs.busy
             if route == "GET /runs/{run_id}/stream":
                 thread, run = theirs.stateless
-            method, path = path_of(route, thread, run, theirs, "graph")
+            method, path = path_of(route, thread, run, theirs, theirs.assistant)
             body = {"metadata": {"x": 1}} if method == "PATCH" else tried[route].body
+            if route.startswith("POST /runs") and not with_keys(api):
+                body = {**body, "assistant_id": theirs.assistant}  # one of one's own serves as well
             query = tried[route].query.replace("rollback&wait=1", "interrupt")
             async with alice.stream(method, path + query, json=body) as answered:
-                hidden = route.startswith(("GET /assistants/{", "POST /assistants")) and not common
                 # A thread that is busy, or exists, is a conflict; it is found all the same.
-                found = (tried[route].finds[0],) if hidden else (200, 202, 204, 409)
-                assert answered.status_code in found, (route, answered.status_code)
+                assert answered.status_code in (200, 202, 204, 409), (route, answered.status_code)
+                if route in ("GET /store/items", "POST /store/items/search", "POST /store/namespaces"):
+                    await answered.aread()
+                    assert "notes" in answered.text, (route, answered.text)
 
 
 async def test_nobody(api: Serving) -> None:
     nothing = (fresh(), fresh())
-    theirs = Theirs(nothing, nothing, nothing, nothing, fresh())
+    theirs = Theirs(nothing, nothing, nothing, nothing, fresh(), fresh())
     origin = {"origin": "http://localhost:3000"}
     for route in api.app.state.routes:
         method, path = path_of(route, *theirs.waiting, theirs, "graph")

@@ -71,7 +71,7 @@ def test_accepted(tmp_path: Path) -> None:
     assert policy_of(Settings(), load_project(project(tmp_path, None))) is None
 
 
-@pytest.mark.parametrize("text", ["secret", "a:secret,", "a:", ":secret", "a:secret,b:secret"])
+@pytest.mark.parametrize("text", ["secret", "a:secret,", "a:", ":secret", "a:secret,b:secret", "*:secret"])
 def test_keys(text: str) -> None:
     with pytest.raises(ConfigError) as refused:
         by_key(text)
