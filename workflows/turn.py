@@ -423,7 +423,10 @@ async def _all(branches: Sequence[Coroutine[Any, Any, None]]) -> None:
     tasks = [asyncio.create_task(branch) for branch in branches]
     try:
         await asyncio.gather(*tasks)
-    except BaseException:
+    except (
+        Exception,
+        asyncio.CancelledError,
+    ):  # and no GeneratorExit, when the worker drops this run from its cache
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
