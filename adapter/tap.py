@@ -188,7 +188,7 @@ class Tap:
         )
 
     def _seen_before(self, ns: Namespace, loop: _Loop, mode: str, payload: Any) -> bool:
-        if self._raised_again(ns, mode, payload):
+        if self._raised_again(ns, mode, payload) or _cut_off(mode, payload):
             return True
         if not ns and mode == "checkpoints":
             self._beyond = payload["metadata"]["step"] + 1 > self._gate.stop
@@ -281,6 +281,11 @@ class Tap:
         whole = message if known is None else known + message
         self._partial[message_id] = whole
         self._writer.emit(Event("messages/partial", dumps([whole]), message_id))
+
+
+def _cut_off(mode: str, payload: Any) -> bool:
+    """Whether this tells of a task that was cancelled: it has no result, and may have one in the next attempt."""
+    return mode == "tasks" and isinstance(payload.get("error"), asyncio.CancelledError)
 
 
 def _key(mode: str, payload: Any) -> str | None:

@@ -423,7 +423,8 @@ async def _all(branches: Sequence[Coroutine[Any, Any, None]]) -> None:
     tasks = [asyncio.create_task(branch) for branch in branches]
     try:
         await asyncio.gather(*tasks)
-    except BaseException:
+    except (Exception, asyncio.CancelledError):
+        # Not GeneratorExit: a worker that drops this run from its cache closes its coroutines.
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
