@@ -30,7 +30,7 @@ class Api:
         return await self._http.request(method, path, json=body, headers={"x-api-key": name})
 
     async def runs(self, name: str, thread: str, assistant: str) -> httpx.Response:
-        body = {"assistant_id": assistant, "input": {"trail": []}, "if_not_exists": "create"}
+        body: dict[str, Any] = {"assistant_id": assistant, "input": {"trail": []}, "if_not_exists": "create"}
         return await self.asks(name, "POST", f"/threads/{thread}/runs/wait", body)
 
 
@@ -72,7 +72,7 @@ async def test_a_run_with_an_assistant_of_anothers(database_url: str, temporal: 
         for name, status in (("mallory", 404), ("alice", 200)):
             answered = await api.runs(name, fresh(), named)
             assert answered.status_code == status, answered.text
-            stateless = {"assistant_id": named, "input": {"trail": []}}
+            stateless: dict[str, Any] = {"assistant_id": named, "input": {"trail": []}}
             assert (await api.asks(name, "POST", "/runs/wait", stateless)).status_code == status
             unknown = await api.runs(name, fresh(), fresh())
             assert unknown.status_code == 404
@@ -170,6 +170,9 @@ async def test_pruned_are_only_ones_own(database_url: str, temporal: str) -> Non
         assert (await api.asks("mallory", "GET", f"/threads/{ids[1]}")).status_code == 404
 
 
+FILTER = {"owner": "alice"}
+
+
 async def _keys_found(api: Api, name: str, prefix: Sequence[str] = ()) -> list[str]:
     answered = await api.asks(name, "POST", "/store/items/search", {"namespace_prefix": prefix})
     return [item["key"] for item in answered.json()["items"]]
@@ -179,7 +182,7 @@ async def test_store_of_a_name(database_url: str, temporal: str) -> None:
     async with asking(database_url, temporal, by_key(KEYS)) as api:
         # Names that begin like another, or match it as a pattern, are other names.
         for name in ("alice", "al", "a_ice"):
-            item = {"namespace": [name, "notes"], "key": f"of {name}", "value": {}}
+            item: dict[str, Any] = {"namespace": [name, "notes"], "key": f"of {name}", "value": {}}
             assert (await api.asks(name, "PUT", "/store/items", item)).status_code == 204
         for name in ("alice", "al", "a_ice"):
             assert await _keys_found(api, name) == await _keys_found(api, name, [name]) == [f"of {name}"]
@@ -233,7 +236,7 @@ async def test_what_a_handler_of_the_store_is_told(database_url: str, temporal: 
     assert [namespace for _, namespace in asked] == [("notes",)] * 8 + [()]
 
 
-@pytest.mark.parametrize("left", [{"owner": "alice"}, "alice", ("alice", 1)])
+@pytest.mark.parametrize("left", [FILTER, "alice", ("alice", 1)])
 async def test_a_handler_that_cannot_be_followed(
     database_url: str, temporal: str, left: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -242,9 +245,8 @@ async def test_a_handler_that_cannot_be_followed(
 
     @made.on.store
     async def odd(ctx: Any, value: Any) -> Any:
-        if isinstance(left, dict):
-            return left
         value["namespace"] = left
+        return left if left == FILTER else None
 
     async with asking(database_url, temporal, made) as api:
         with caplog.at_level(logging.ERROR, "turns.api"):
