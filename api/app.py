@@ -95,7 +95,7 @@ async def _parts(
         settings.database_url, size=settings.pool_size, name="turns-api", wait=settings.pool_wait
     ) as pool:
         gateway = TurnGateway(client or await connect(), pool, settings)
-        hub = EventHub(settings.database_url)
+        hub = EventHub(settings.database_url, pool)
         background = [
             asyncio.create_task(hub.listen(), name="events"),
             asyncio.create_task(temporary.delete_for_ever(pool), name="temporary"),
