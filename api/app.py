@@ -104,7 +104,7 @@ async def _parts(
         assistants = Assistants(project, pool)
         await assistants.ensure_system()
         gateway = TurnGateway(client or await connect(), pool, settings)
-        hub = EventHub(settings.database_url)
+        hub = EventHub(settings.database_url, pool)
         background = [
             asyncio.create_task(hub.listen(), name="events"),
             asyncio.create_task(temporary.delete_for_ever(pool), name="temporary"),

@@ -54,10 +54,13 @@ class EventHub:
 
     Args:
         database_url: a connection of its own, since a listening one cannot go back to the pool.
+        pool: of the same server. When the listening connection broke, the pool's may be broken, too; each of them would
+            cost a request.
     """
 
-    def __init__(self, database_url: str) -> None:
+    def __init__(self, database_url: str, pool: Pool) -> None:
         self._database_url = database_url
+        self._pool = pool
         # Turn or thread id ► who waits for it. Only touched on the event loop.
         self._waiting: dict[str, set[asyncio.Event]] = {}
 
@@ -92,6 +95,7 @@ class EventHub:
                 ) as conn:
                     await conn.execute(query("listen"))
                     if failed:
+                        await self._pool.check()
                         log.info("events are delivered at once again")
                     # Nobody listened until now: everybody looks again.
                     for one in list(self._waiting):

@@ -17,6 +17,7 @@ import httpx
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
 from adapter import faultpoints
+from adapter.store import requests
 from tests.api.serving import Event, Serving, first_events, in_front_of, parse
 from tests.faults.scenarios import SCENARIOS, Play, Scenario
 from tests.happened import normal, normal_name, normal_state, same_events
@@ -169,7 +170,7 @@ class Matrix:
 
     async def _run(self, play: Play, scenario: Scenario, every: int, fault: Fault | None) -> Played:
         played = Played()
-        assert (await self.api.http.post("/threads", json={"thread_id": play.thread})).status_code == 200
+        await requests.create_thread(self.it.stack.pool, play.thread, {})
         if scenario.at_once:
             self._arm(fault)
             clients = [await Client.send(play, scenario, turn, every) for turn in scenario.turns]

@@ -60,8 +60,9 @@ async def test_an_effect_that_ends_within_the_grace_is_not_repeated(
         assert "attempt 1 is handed back" not in first.text
 
 
-@pytest.mark.parametrize("graph", ["charging", pytest.param("charging_sync", marks=LONG)])
-@pytest.mark.parametrize(("delay", "journaled"), [("2", True), pytest.param("9", False, marks=LONG)])
+@LONG
+@pytest.mark.parametrize("graph", ["charging", "charging_sync"])
+@pytest.mark.parametrize(("delay", "journaled"), [("2", True), ("9", False)])
 async def test_an_effect_that_outlives_the_grace_happens_once(
     database_url: str, temporal: str, tmp_path: Path, graph: str, delay: str, journaled: bool
 ) -> None:
@@ -84,6 +85,26 @@ async def test_an_effect_that_outlives_the_grace_happens_once(
         assert on.it.count("attempts", "charge") >= 2
         assert (effect["state"] == "finished") == journaled
         assert "is handed back" in first.text
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+async def test_both_recover(database_url: str, temporal: str, tmp_path: Path, number: signal.Signals) -> None:
+    """In the middle of a charge, longer than the grace."""
+    async with field(
+        database_url, temporal, tmp_path, "--delay-after", "3", TURNS_SHUTDOWN_GRACE="0.2"
+    ) as on:
+        first = on.it.workers.start()
+        turn = await on.it.stack.submit("charging", thread=on.thread, input={"trail": []})
+        await on.charged()
+        first.send_signal(number)
+        await first.ended()
+        on.it.workers.start()
+        row = await on.it.stack.ended(turn)
+
+        assert row["status"] == "success"
+        assert (await on.trail("charging"))[1:] == ["last"]
+        assert on.it.count("attempts", "charge") >= 2
+        assert on.it.count("effects", "charge") == 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=LONG)])
