@@ -72,11 +72,22 @@ class Postgres:
         self._maker.shutdown(cancel_futures=True)
 
 
+def _room() -> str:
+    """Returns where a server's data goes: memory if there is plenty (a session makes hundreds of databases of 8 MB).
+
+    Short, since it holds a Unix socket; not below a folder that only root may enter.
+    """
+    memory = Path("/dev/shm")
+    plenty = 8 * 1024**3
+    if memory.is_dir() and min(shutil.disk_usage(memory).free, psutil.virtual_memory().available) > plenty:
+        return str(memory)
+    return "/tmp"
+
+
 @contextlib.contextmanager
 def postgres(*, crashes: bool = False) -> Generator[Postgres]:
     """Yields a server; one that `crashes` keeps what was committed when it is ended without a checkpoint."""
-    # Short, since it holds a Unix socket; not below a folder that only root may enter.
-    folder = Path(tempfile.mkdtemp(prefix="turns-pg-", dir="/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="turns-pg-", dir=_room()))
     folder.chmod(0o755)
     server = get_server(folder / "data", cleanup_mode=None)
     try:
@@ -87,6 +98,7 @@ def postgres(*, crashes: bool = False) -> Generator[Postgres]:
             if not crashes:
                 conn.execute("ALTER SYSTEM SET synchronous_commit = off")
             conn.execute("ALTER SYSTEM SET max_connections = 400")
+            conn.execute("ALTER SYSTEM SET max_wal_size = '256MB'")
             conn.execute("CREATE DATABASE template_turns")
         server.stop()
         server = PostgresServer(folder / "data", cleanup_mode=None)

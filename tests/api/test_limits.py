@@ -61,7 +61,7 @@ async def test_a_body_that_is_too_large(api: Serving) -> None:
 async def test_every_connection_in_use(database_url: str, temporal: str) -> None:
     """A request is refused within `pool_wait`; a stream under way waits for a connection and misses nothing."""
     ticking = Ticking()
-    async with serving(database_url, temporal, {"graph": ticking.graph()}, pool_size=2, pool_wait=0.2) as api:
+    async with serving(database_url, temporal, {"graph": ticking.graph()}, pool_size=2, pool_wait=0.5) as api:
         thread = await api.thread()
         body = {"assistant_id": "graph", "input": {"trail": ["x"]}, "stream_mode": ["custom"]}
         ticking.ticks.put_nowait(0)

@@ -13,18 +13,12 @@ DEFAULTS = {
 }
 
 
-@pytest.mark.parametrize("kind", ["async", "sync"])
-async def test_one_that_outlives_every_timeout_but_its_own(
-    database_url: str, temporal: str, kind: str
-) -> None:
+async def test_one_that_outlives_every_timeout_but_its_own(database_url: str, temporal: str) -> None:
     """A 40th of the real figures."""
-    await runs_once(database_url, temporal, kind=kind, seconds=5.0, heartbeat_timeout=1.5, node_timeout=60.0)
+    await runs_once(database_url, temporal, seconds=5.0, heartbeat_timeout=1.5, node_timeout=60.0)
 
 
 @pytest.mark.faults
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("kind", ["async", "sync"])
-async def test_three_and_a_half_minutes_with_the_default_settings(
-    database_url: str, temporal: str, kind: str
-) -> None:
-    await runs_once(database_url, temporal, kind=kind, seconds=210.0, **DEFAULTS)
+async def test_three_and_a_half_minutes_with_the_default_settings(database_url: str, temporal: str) -> None:
+    await runs_once(database_url, temporal, seconds=210.0, **DEFAULTS)

@@ -7,14 +7,10 @@ import pytest
 from tests.field.long_nodes import runs_once
 
 
-@pytest.mark.parametrize("kind", ["async", "sync"])
-async def test_a_node_several_times_as_long_as_the_timeout(
-    database_url: str, temporal: str, kind: str
-) -> None:
-    await runs_once(database_url, temporal, kind=kind, seconds=7.0, heartbeat_timeout=2.0)
+async def test_a_node_several_times_as_long_as_the_timeout(database_url: str, temporal: str) -> None:
+    await runs_once(database_url, temporal, seconds=7.0, heartbeat_timeout=2.0)
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("kind", ["async", "sync"])
-async def test_a_minute_with_a_timeout_of_five_seconds(database_url: str, temporal: str, kind: str) -> None:
-    await runs_once(database_url, temporal, kind=kind, seconds=60.0, heartbeat_timeout=5.0)
+async def test_a_minute_with_a_timeout_of_five_seconds(database_url: str, temporal: str) -> None:
+    await runs_once(database_url, temporal, seconds=60.0, heartbeat_timeout=5.0)

@@ -99,20 +99,6 @@ async def test_attempt_is_temporals(postgres: Postgres, temporal: str) -> None:
     assert seen == [1, 2, 3]
 
 
-async def test_a_node_longer_than_its_heartbeat_timeout_runs_once(postgres: Postgres, temporal: str) -> None:
-    """FR-14, in small: heartbeats are supervised, so the timeout finds lost workers and not slow nodes."""
-    attempts: list[int] = []
-
-    async def node(state: State) -> Any:
-        attempts.append(1)
-        await asyncio.sleep(3)
-        return {"seen": "done"}
-
-    _, seen = await run(postgres, temporal, one(node))
-
-    assert (seen, attempts) == ("done", [1])
-
-
 async def test_heartbeat_keeps_an_idle_timeout_away(postgres: Postgres, temporal: str) -> None:
     async def node(state: State, runtime: Runtime[Context]) -> Any:
         for _ in range(5):
