@@ -17,6 +17,8 @@ from adapter.tap import Asked
 from adapter.user import AuthUser, configured, without_user
 
 DEFAULT_RECURSION_LIMIT = 25
+# Read once: the package's metadata is a file, and each step of a turn asks.
+LANGGRAPH_VERSION = version("langgraph")
 
 
 def recursion_limit(turn: TurnRow) -> int:
@@ -46,7 +48,7 @@ def base_config(turn: TurnRow) -> RunnableConfig:
             "thread_id": turn.thread_id,
             "created_by": "system",
             "run_attempt": 1,
-            "langgraph_version": version("langgraph"),
+            "langgraph_version": LANGGRAPH_VERSION,
         },
         "tags": list(given.get("tags") or []),
     }

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from importlib.metadata import version
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Interrupt, PregelTask, StateSnapshot
 from psycopg.rows import DictRow
 
+from adapter.turn_request import LANGGRAPH_VERSION
 from api.bodies import without_reserved
 
 # Who a run belongs to, as the reference fills it in when nobody is asked who they are.
@@ -147,7 +147,7 @@ def _run_config(
         "metadata": {
             **cast("Mapping[str, Any]", given.get("metadata") or {}),
             **metadata,
-            "langgraph_version": version("langgraph"),
+            "langgraph_version": LANGGRAPH_VERSION,
         },
     }
 
