@@ -302,12 +302,10 @@ class MessagesTap(StreamMessagesHandler):
     that both `stream_subgraphs` settings can use it.
     """
 
-    def __init__(
-        self, tap: Callable[[StreamChunk], None], *, subgraphs: bool, seen: Iterable[str] = ()
-    ) -> None:
+    def __init__(self, tap: Callable[[StreamChunk], None], *, subgraphs: bool, seen: set[int | str]) -> None:
         super().__init__(tap, True, parent_ns=())
         self._nested = subgraphs
-        self.seen.update(seen)
+        self.seen = seen
 
     def on_chat_model_start(
         self,

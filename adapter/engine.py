@@ -31,9 +31,10 @@ from adapter.saver import FencedSaver
 from adapter.store import turns
 from adapter.store.pool import Connection, Pool, fetch_all
 from adapter.store.turns import FINAL, TurnRow
+from adapter.streamed import streamed
 from adapter.tap import Asked, Tap
 from adapter.turn_request import asked as asked_of
-from adapter.turn_request import base_config
+from adapter.turn_request import base_config, recursion_limit
 from adapter.wire import dumps, error_json
 from adapter.writer import Claim, Event, FencedWriter
 
@@ -203,12 +204,20 @@ class Engine:
                 await writer.write(lambda conn: turns.adopt(conn, turn, entry.run_id, rewound=False))
             # What the turn stopped at belongs to the branch that is left behind.
             noted = frozenset[str]() if plan.begins or forks else turn.held
+            asked = asked_of(turn)
+            earlier = await streamed(
+                self._pool,
+                writer,
+                await self._seen_messages(turn, entry, asked),
+                again=entry.attempt > 1 or elsewhere or reset,
+            )
             gate = Gate(
                 turn_id=turn.turn_id,
                 allow=frozenset(entry.allow),
                 branches=entry.branches,
                 held=noted if plan.begins or forks else noted | frozenset(entry.held),
                 on_breakpoint=_holder(turn.turn_id, noted, writer),
+                on_start=earlier.starts,
                 answers=plan.resume or {},
                 attempt=entry.attempt,
                 stop=plan.stop + forks,
@@ -216,17 +225,15 @@ class Engine:
                 first_attempt_at=entry.first_attempt_at,
                 heartbeat=entry.heartbeat,
             )
-            asked = asked_of(turn)
             if "" in noted and plan.input is None:
                 return await self._stopped(turn, writer)
             tap = Tap(writer, saver, gate, asked, first=entry.first or forks or plan.begins, shown=shown)
-            seen = await self._seen_messages(turn, entry, asked)
-            await self._stream(graph, turn, plan, writer, saver, gate, tap, asked, seen)
+            await self._stream(graph, turn, plan, writer, saver, gate, tap, asked, earlier.seen)
             writer.raise_error()
             if entry.first:
                 faultpoints.reached(faultpoints.AFTER_INPUT)
             if gate.out_of_steps:
-                raise GraphRecursionError(recursion_message())
+                raise GraphRecursionError(recursion_message(recursion_limit(turn)))
             return await self._conclude(turn, entry, writer, saver, gate, tap)
 
     async def _announce(
@@ -251,7 +258,7 @@ class Engine:
         gate: Gate,
         tap: Tap,
         asked: Asked,
-        seen: frozenset[str],
+        seen: set[int | str],
     ) -> None:
         config = self._config(turn, plan, tap, asked, seen)
         gate_token = GATE.set(gate)
@@ -291,7 +298,7 @@ class Engine:
             return Outcome(frontier, interrupted, checkpoint=saver.root_head)
         if not tap.stopped_at_interrupt and saver.last_step + 1 > gate.stop:
             # LangGraph counts per entry; a turn that ends exactly at its limit is an error there, too.
-            raise GraphRecursionError(recursion_message())
+            raise GraphRecursionError(recursion_message(recursion_limit(turn)))
         waits = tap.stopped_at_interrupt
         interrupts = _innermost(tap.interrupts) if waits else {}
         await writer.drain()
@@ -317,13 +324,13 @@ class Engine:
     # ------------------------------------------------------------ what is passed to LangGraph
 
     def _config(
-        self, turn: TurnRow, plan: Plan, tap: Tap, asked: Asked, seen: frozenset[str]
+        self, turn: TurnRow, plan: Plan, tap: Tap, asked: Asked, seen: set[int | str]
     ) -> RunnableConfig:
         base = base_config(turn)
 
         def write(payload: Any) -> None:
             ns = str(get_config().get("configurable", {}).get("checkpoint_ns", ""))
-            tap.custom(tuple(ns.split("|")[:-1]), payload)
+            tap.custom(ns, payload)
 
         runtime: Runtime[Any] = Runtime(store=self._store, stream_writer=write)
         configurable = dict(base.get("configurable", {}))
@@ -337,12 +344,12 @@ class Engine:
             base["callbacks"] = [_pregel.MessagesTap(tap, subgraphs=asked.subgraphs, seen=seen)]
         return base
 
-    async def _seen_messages(self, turn: TurnRow, entry: Entry, asked: Asked) -> frozenset[str]:
+    async def _seen_messages(self, turn: TurnRow, entry: Entry, asked: Asked) -> set[int | str]:
         """Messages of nested graphs that were streamed before must not be shown once more when the graph ends."""
         if (entry.first and entry.attempt == 1) or not (asked.messages and asked.subgraphs):
-            return frozenset()
+            return set()
         rows = await fetch_all(self._pool, "shown_messages", turn_id=turn.turn_id)
-        return frozenset(row["key"] for row in rows)
+        return {row["key"] for row in rows}
 
 
 def _hidden(entry: Entry) -> tuple[str, frozenset[str]] | None:

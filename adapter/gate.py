@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from langchain_core.runnables import Runnable, RunnableConfig
-from langgraph.errors import GraphBubbleUp, GraphInterrupt
+from langgraph.errors import ErrorCode, GraphBubbleUp, GraphInterrupt, create_error_message
 from langgraph.runtime import Runtime
 from langgraph.types import Interrupt, RetryPolicy
 
@@ -125,6 +125,7 @@ class Gate:
         stop: last superstep the turn may run in the root graph (one recursion budget a turn).
         lineage: what is known of the checkpoints.
         on_breakpoint: called with the task id of a subgraph that stopped at a static breakpoint.
+        on_start: called with the checkpoint namespace of each task, before its node runs.
         answers: interrupt id to answer, as this turn gives them.
         first_attempt_at: Unix time of the first attempt, if known.
         heartbeat: what `Runtime.heartbeat` calls, too.
@@ -139,6 +140,7 @@ class Gate:
     stop: int
     lineage: Lineage
     on_breakpoint: Callable[[str], Awaitable[None]]
+    on_start: Callable[[str], Awaitable[None]]
     answers: Mapping[str, Any] = field(default_factory=dict[str, Any])
     first_attempt_at: float | None = None
     heartbeat: Callable[[], None] | None = None
@@ -246,11 +248,12 @@ class Gate:
         return runtime.override(heartbeat=both)
 
 
-def recursion_message() -> str:
-    """Returns the text of the error for a turn that used up its supersteps."""
-    return (
-        "Recursion limit reached without hitting a stop condition. "
-        "You can increase the limit by setting the `recursion_limit` config key."
+def recursion_message(limit: int) -> str:
+    """Returns LangGraph's text of the error for a turn that used up its supersteps."""
+    return create_error_message(
+        message=f"Recursion limit of {limit} reached without hitting a stop condition. "
+        "You can increase the limit by setting the `recursion_limit` config key.",
+        error_code=ErrorCode.GRAPH_RECURSION_LIMIT,
     )
 
 
@@ -274,6 +277,7 @@ class _Wrapper(Runnable[Any, Any]):
         Raises:
             CancelledError: it was cancelled, whatever exception it made of that.
         """
+        await gate.on_start(str(config.get("configurable", {})["checkpoint_ns"]))
         try:
             async with node_run(_place(path), gate.running):
                 return await self.inner.ainvoke(input, config, **kwargs)

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from langchain_core.messages import BaseMessage, BaseMessageChunk
+from langchain_core.messages import BaseMessage, BaseMessageChunk, message_chunk_to_message
 from langgraph.types import Interrupt
 
 from adapter._pregel import INTERRUPT_KEY
 from adapter.gate import Gate
 from adapter.saver import FencedSaver
-from adapter.wire import dumps
+from adapter.wire import debug_json, dumps
 from adapter.writer import Event, FencedWriter, Need
 
 Namespace = tuple[str, ...]
@@ -110,9 +110,9 @@ class Tap:
         else:
             self._event_loop.call_soon_threadsafe(self._take, chunk)
 
-    def custom(self, ns: Namespace, payload: Any) -> None:
-        """Takes what a node wrote with its stream writer."""
-        self((ns, "custom", payload))
+    def custom(self, task: str, payload: Any) -> None:
+        """Takes what a node wrote with its stream writer; `task` is its checkpoint namespace."""
+        self((tuple(task.split("|")), "custom", payload))
 
     # ------------------------------------------------------------ filter
 
@@ -121,8 +121,7 @@ class Tap:
         if mode == "messages":
             self._message(ns, payload)
         elif mode == "custom":
-            if "custom" in self._asked.modes and (self._asked.subgraphs or not ns):
-                self._emit(ns, "custom", payload)
+            self._emit(ns[:-1], "custom", payload, task="|".join(ns) or None)
         else:
             self._loop_event(ns, mode, payload)
 
@@ -133,7 +132,7 @@ class Tap:
         if mode == "debug":
             # The wrapped form of a task or checkpoint event, which LangGraph emits right after it.
             if payload["payload"] is not loop.dropped:
-                self._emit(ns, "debug", payload)
+                self._emit(ns, "debug", debug_json(payload))
             return
         loop.dropped = None
         if mode == "updates":
@@ -252,35 +251,39 @@ class Tap:
 
     # ------------------------------------------------------------ wire form
 
-    def _emit(self, ns: Namespace, mode: str, payload: Any, *, key: str | None = None) -> Event | None:
+    def _emit(
+        self, ns: Namespace, mode: str, payload: Any, *, key: str | None = None, task: str | None = None
+    ) -> Event | None:
         if mode not in self._asked.modes or (ns and not self._asked.subgraphs):
             return None
-        event = Event("|".join((mode, *ns)), dumps(payload), key)
+        event = Event("|".join((mode, *ns)), dumps(payload), key, task=task)
         self._writer.emit(event)
         return event
 
     def _message(self, ns: Namespace, payload: tuple[BaseMessage, Mapping[str, Any]]) -> None:
         message, metadata = payload
+        task = cast("str | None", metadata.get("langgraph_checkpoint_ns"))
         if "messages-tuple" in self._asked.modes:
             name = "|".join(("messages", *ns)) if self._asked.subgraphs else "messages"
-            self._writer.emit(Event(name, dumps([message, metadata]), message.id))
+            self._writer.emit(Event(name, dumps([message, metadata]), message.id, task=task))
         if "messages" in self._asked.modes:
-            self._partial_message(message, metadata)
+            for name, data in self._accumulated(message, metadata):
+                self._writer.emit(Event(name, dumps(data), message.id or "", task=task))
 
-    def _partial_message(self, message: BaseMessage, metadata: Mapping[str, Any]) -> None:
+    def _accumulated(
+        self, message: BaseMessage, metadata: Mapping[str, Any]
+    ) -> Generator[tuple[str, dict[str, Any] | list[BaseMessage]]]:
+        """Yields what mode "messages" shows: the metadata once a message, then the message as far as it is known."""
         message_id = message.id or ""
         if message_id not in self._announced:
             self._announced.add(message_id)
-            self._writer.emit(
-                Event("messages/metadata", dumps({message_id: {"metadata": metadata}}), message_id)
-            )
+            yield "messages/metadata", {message_id: {"metadata": metadata}}
         if not isinstance(message, BaseMessageChunk):
-            self._writer.emit(Event("messages/complete", dumps([message]), message_id))
+            yield "messages/complete", [message]
             return
         known = self._partial.get(message_id)
-        whole = message if known is None else known + message
-        self._partial[message_id] = whole
-        self._writer.emit(Event("messages/partial", dumps([whole]), message_id))
+        whole = self._partial[message_id] = message if known is None else known + message
+        yield "messages/partial", [message_chunk_to_message(whole)]
 
 
 def _cut_off(mode: str, payload: Any) -> bool:

@@ -75,6 +75,33 @@ def interrupt_json(interrupt: Interrupt[Any]) -> dict[str, Any]:
     return {"value": interrupt.value, "id": interrupt.id, "response_schema": interrupt.response_schema}
 
 
+def debug_json(event: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns a debug event as streams carry it: a checkpoint's has the addresses that a thread's state has, too."""
+    if event["type"] != "checkpoint":
+        return event
+    payload = event["payload"]
+    more = {
+        "tasks": [_debug_task(task) for task in payload["tasks"]],
+        "checkpoint": _address(payload["config"]),
+        "parent_checkpoint": _address(payload["parent_config"]),
+    }
+    return {**event, "payload": {**payload, **more}}
+
+
+def _debug_task(task: Mapping[str, Any]) -> Mapping[str, Any]:
+    if not task.get("state"):
+        return task
+    return {**{k: v for k, v in task.items() if k != "state"}, "checkpoint": _address(task["state"])}
+
+
+def _address(config: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    if config is None:
+        return None
+    configurable = config["configurable"]
+    names = ("checkpoint_id", "thread_id", "checkpoint_ns", "checkpoint_map")
+    return {name: configurable[name] for name in names if name in configurable}
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(k): _plain(v) for k, v in cast("Mapping[Any, Any]", value).items()}

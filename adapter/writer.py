@@ -6,7 +6,7 @@ superstep costs few transactions.
 
 An event that tells of a checkpoint or of a task's result is committed in the same transaction as that checkpoint
 or result, never before (I8): after a crash the log shows a step if and only if the step is durable. Tokens and
-custom events need nothing and are committed as they come.
+custom events need nothing and are committed as they come; `adapter/streamed.py` takes them back if need be.
 Next: `adapter/saver.py` (checkpoint writes) and `adapter/store/event_log.py` (what readers see).
 """
 
@@ -62,12 +62,14 @@ class Event:
         data: its JSON.
         key: what it tells of (a task, checkpoint or message id), or None.
         need: the write it must not be stored before, or None.
+        task: of a token or a custom event, which may be taken back: the checkpoint namespace of its task.
     """
 
     name: str
     data: str
     key: str | None = None
     need: Need | None = None
+    task: str | None = None
     deadline: float = 0.0
 
 
@@ -252,6 +254,7 @@ async def append_events(conn: Connection, turn_id: str, events: Sequence[Event])
             "count": len(events),
             "events": [event.name for event in events],
             "keys": [event.key for event in events],
+            "tasks": [event.task for event in events],
             "datas": [event.data for event in events],
         },
     )

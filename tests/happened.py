@@ -30,7 +30,6 @@ def normal(value: Any) -> str:
     """Returns a value's JSON without what names one run."""
     text = dumps(_strip(value))
     text = _UUID.sub("U", text)
-    text = re.sub(r"Recursion limit .*? key\.[^\"]*", "Recursion limit", text)
     return re.sub(r"lc_run--U(-\d+)?", "lc_run", _HEX.sub('"H"', text))
 
 

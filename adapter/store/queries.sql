@@ -631,9 +631,10 @@ WITH t AS (
     UPDATE turns.turn SET last_offset = last_offset + %(count)s WHERE turn_id = %(turn_id)s
     RETURNING last_offset - %(count)s AS base
 ), stored AS (
-    INSERT INTO turns.event (turn_id, "offset", event, key, data)
-    SELECT %(turn_id)s, t.base + e.ord, e.event, e.key, e.data
-    FROM t, unnest(%(events)s::text[], %(keys)s::text[], %(datas)s::text[]) WITH ORDINALITY AS e (event, key, data, ord)
+    INSERT INTO turns.event (turn_id, "offset", event, key, task, data)
+    SELECT %(turn_id)s, t.base + e.ord, e.event, e.key, e.task, e.data
+    FROM t, unnest(%(events)s::text[], %(keys)s::text[], %(tasks)s::text[], %(datas)s::text[])
+        WITH ORDINALITY AS e (event, key, task, data, ord)
     RETURNING 1
 )
 SELECT count(*) AS stored, pg_notify('turns', %(turn_id)s::text) FROM stored
@@ -696,6 +697,23 @@ SELECT DISTINCT event, key FROM turns.event WHERE turn_id = %(turn_id)s
 
 -- name: shown_messages
 SELECT DISTINCT key FROM turns.event WHERE turn_id = %(turn_id)s AND starts_with(event, 'messages') AND key IS NOT NULL
+
+-- name: streamed_tasks
+-- Who streamed tokens or custom events; read once by an attempt that repeats an earlier one.
+SELECT DISTINCT task FROM turns.event WHERE turn_id = %(turn_id)s AND task IS NOT NULL
+
+-- name: take_back
+-- Deletes what a task, or one inside of it, streamed, and tells of each message in it by its last event. Offsets that
+-- are gone are passed over by readers, as those of pruned events are.
+WITH gone AS (
+    DELETE FROM turns.event
+    WHERE turn_id = %(turn_id)s AND (task = %(task)s OR starts_with(task, %(task)s || '|'))
+    RETURNING "offset", event, key, data
+), last AS (
+    SELECT DISTINCT ON (event, key) "offset", event, key, data FROM gone
+    WHERE starts_with(event, 'messages') AND key <> '' ORDER BY event, key, "offset" DESC
+)
+SELECT event, key, data FROM last ORDER BY "offset"
 
 -- ---------------------------------------------------------------- effects
 

@@ -36,7 +36,7 @@ Act = Literal[
     "lose both",
     "crash postgres",
 ]
-# `messages` and `custom` events of an attempt that was lost stay in the log; all other events are stored once.
+# `messages` and `custom` events of an attempt that was lost are taken back (FR-26); all others are stored once.
 MODES = ["values", "updates", "tasks", "checkpoints", "debug"]
 POINTS = tuple(value for name, value in vars(faultpoints).items() if name.isupper() and name[0] != "_")
 NEVER = 1_000_000

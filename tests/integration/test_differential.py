@@ -15,7 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from adapter._pregel import copy_graph
 from adapter.turn_request import command_of
-from adapter.wire import dumps, error_json
+from adapter.wire import debug_json, dumps, error_json
 from tests.graphs.calls import CALLS
 from tests.graphs.shapes import SHAPES, Shape
 from tests.happened import Happened, normal, normal_state, same_events
@@ -110,7 +110,8 @@ async def _plain(graph: Any, config: RunnableConfig, turn: Mapping[str, Any]) ->
             subgraphs=True,
             interrupt_before=request.get("interrupt_before"),
         ):
-            happened.append(("|".join((mode, *ns)), normal(orjson.loads(dumps(payload)))))
+            told = debug_json(payload) if mode == "debug" else payload
+            happened.append(("|".join((mode, *ns)), normal(orjson.loads(dumps(told)))))
     except Exception as exc:
         happened.append(("error", normal(error_json(exc))))
     return happened

@@ -33,6 +33,11 @@ def tell(what: str) -> None:
         told.write(f"{what} {os.getpid()}\n")
 
 
+def told(what: str) -> bool:
+    file = _file("told")
+    return file.exists() and any(line.startswith(f"{what} ") for line in file.read_text().splitlines())
+
+
 def may_go_on() -> bool:
     return _file("go").exists()
 
