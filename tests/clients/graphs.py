@@ -52,6 +52,9 @@ class Words(BaseChatModel):
             if number == 2 and self.gate is not None:
                 await self.gates.pass_(self.gate)
             yield ChatGenerationChunk(message=AIMessageChunk(content=word if number == 0 else f" {word}"))
+        # As providers do; one client takes it for the end of the message.
+        last = AIMessageChunk(content="", response_metadata={"finish_reason": "stop"})
+        yield ChatGenerationChunk(message=last)
 
 
 def chat(gates: Gates) -> Any:
@@ -82,4 +85,4 @@ def chat(gates: Gates) -> Any:
 
 
 def _last(state: Chat) -> str:
-    return str(state.get("messages", [])[-1].content)
+    return str(state.get("messages", [])[-1].text)
