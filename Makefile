@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 CLIENTS := tests/clients/js
 CLIENTS_STAMP := $(CLIENTS)/node_modules/.installed
 
-.PHONY: dev test test-fast clients faults soak disconnect check format lint types imports lock clean
+.PHONY: dev test test-fast clients faults fuzz soak disconnect check format lint types imports lock clean
 
 dev: $(STAMP)
 	@exec $(BIN)/turns dev
@@ -21,6 +21,10 @@ test-fast: $(STAMP)
 # Every fault point of a worker, killed and frozen there, on several graphs; SEED chooses the moments.
 faults: $(STAMP)
 	$(BIN)/python -m pytest -m faults
+
+# Generated requests to every route, many more than in `test`; SEED chooses others.
+fuzz: $(STAMP)
+	EXAMPLES=$${EXAMPLES:-100} $(BIN)/python -m pytest tests/api/test_openapi.py
 
 # A thousand turns on a whole local stack while its processes are killed. Minutes.
 soak: $(STAMP)

@@ -29,7 +29,7 @@ from api.access import check_rules, gate
 from api.assistants import Assistants
 from api.auth import policy_of
 from api.deps import Parts, refuse_nul
-from api.documented import documented
+from api.documented import check_answers, documented
 from api.event_stream import EventHub, EventStreams
 from api.routers import assistants as assistant_routes
 from api.routers import progress, reports, run_streams, runs, state, stateless, store, system, threads
@@ -86,6 +86,7 @@ def build_app(settings: Settings, project: Project, *, client: TemporalClient | 
     for router in routers:
         app.include_router(router)
     app.state.routes = check_rules(routers)
+    check_answers(app.state.routes)
     app.openapi = lambda: documented(app, routers)
     return app
 

@@ -32,7 +32,9 @@ def as_modes(given: Any) -> Any:
     return given or ["values"]
 
 
-StreamModes = Annotated[list[StreamMode], BeforeValidator(as_modes)]
+StreamModes = Annotated[
+    list[StreamMode], BeforeValidator(as_modes, json_schema_input_type=StreamMode | list[StreamMode])
+]
 
 
 class RunConfig(BaseModel):

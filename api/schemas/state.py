@@ -61,7 +61,7 @@ class History(_Addressed):
     before: str | None = None
     metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
 
-    @field_validator("before", mode="before")
+    @field_validator("before", mode="before", json_schema_input_type=str | dict[str, Any])
     @classmethod
     def _before(cls, before: Any) -> Any:
         """Accepts a checkpoint's id, its address, or LangGraph's config with one."""

@@ -7,11 +7,10 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from api.bodies import Body
-from api.schemas.threads import Limit, Offset
+from api.schemas.threads import Limit, Minutes, Offset
 
 Namespace = list[str]
 Key = Annotated[str, Field(min_length=1)]
-Minutes = Annotated[float, Field(gt=0, le=100 * 366 * 24 * 60, allow_inf_nan=False)]
 
 
 class _InNamespace(Body):

@@ -32,13 +32,15 @@ class Superstep(Body):
     updates: Annotated[list[Update], Field(min_length=1)]
 
 
+# A hundred years.
+Minutes = Annotated[float, Field(gt=0, le=100 * 366 * 24 * 60, allow_inf_nan=False)]
 Strategy = Literal["delete", "keep_latest"]
 
 
 class Ttl(Body):
     """How many minutes after its last change a thread ends, and how."""
 
-    ttl: Annotated[float, Field(gt=0, le=100 * 366 * 24 * 60, allow_inf_nan=False)]
+    ttl: Minutes
     strategy: Strategy = "delete"
 
     def lifetime(self) -> Lifetime:
@@ -51,7 +53,7 @@ def _as_ttl(given: Any) -> Any:
     return {"ttl": given} if isinstance(given, (int, float)) and not isinstance(given, bool) else given
 
 
-GivenTtl = Annotated[Ttl, BeforeValidator(_as_ttl)]
+GivenTtl = Annotated[Ttl, BeforeValidator(_as_ttl, json_schema_input_type=Ttl | Minutes)]
 
 
 class ThreadCreate(Body):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from temporalio.client import Client
 
+from api.answers import ANSWERS
 from api.app import build_app
 from tests.api.graphs import steps
 from tests.api.serving import serving, uvicorn_serving
@@ -20,8 +21,12 @@ async def test_ok_and_info(database_url: str, temporal: str) -> None:
         info = (await api.http.get("/info", headers={"X-Api-Key": "any"})).json()
         assert info["flags"]["assistants"] is True and info["version"] and info["langgraph_py_version"]
         document = (await api.http.get("/openapi.json")).json()
-        body = document["paths"]["/threads/{thread_id}/runs/stream"]["post"]["requestBody"]
-        assert body["content"]["application/json"]["schema"]["$ref"] == "#/components/schemas/RunCreate"
+        operation = document["paths"]["/threads/{thread_id}/runs/stream"]["post"]
+        body = operation["requestBody"]["content"]
+        assert body["application/json"]["schema"]["$ref"] == "#/components/schemas/RunCreate"
+        assert list(operation["responses"]["200"]["content"]) == ["text/event-stream"]
+        assert set(operation["responses"]) == set("200 400 401 403 404 409 413 422 429 503".split())
+        assert set(ANSWERS) == set(api.app.state.routes)
 
 
 async def test_health(database_url: str, temporal: str) -> None:
