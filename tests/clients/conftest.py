@@ -8,18 +8,19 @@ from typing import Any
 import pytest_asyncio
 
 from tests.api.graphs import asking, failing, nested, steps
-from tests.api.serving import Serving, serving
+from tests.api.serving import serving
 from tests.clients.gates import Gates
 from tests.clients.graphs import chat
 from tests.clients.node import Report, run_script
+from tests.proxy import proxy
 from tests.servers import Postgres
 
 RunScript = Callable[[str], Awaitable[Report]]
 
 
 @pytest_asyncio.fixture(scope="package")
-async def served(postgres: Postgres, temporal: str) -> AsyncIterator[tuple[Serving, str]]:
-    """Serves the graphs; yields the API and the URL of the gates."""
+async def script(postgres: Postgres, temporal: str) -> AsyncIterator[RunScript]:
+    """Runs scripts against an API that serves the graphs."""
     gates = Gates()
     graphs: dict[str, Any] = {
         "steps": steps("a", "b"),
@@ -28,12 +29,7 @@ async def served(postgres: Postgres, temporal: str) -> AsyncIterator[tuple[Servi
         "nested": nested(),
         "chat": chat(gates),
     }
-    async with gates.served() as gates_url, serving(postgres.clone(), temporal, graphs) as api:
-        yield api, gates_url
-
-
-@pytest_asyncio.fixture(scope="package")
-async def script(served: tuple[Serving, str]) -> RunScript:
-    """Runs a script against the API."""
-    api, gates_url = served
-    return lambda name: run_script(name, api.url, gates_url)
+    async with serving(postgres.clone(), temporal, graphs) as api:
+        async with proxy(int(api.url.rpartition(":")[2])) as way, gates.served(way.cut) as gates_url:
+            cut = f"http://127.0.0.1:{way.port}"
+            yield lambda name: run_script(name, api=api.url, gates=gates_url, cut=cut)

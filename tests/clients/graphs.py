@@ -1,4 +1,4 @@
-"""A chat whose model streams words, and does by its last message what a test wants: wait, ask, fail."""
+"""A chat whose model streams words, and does by its last message what a test wants: wait, ask, fail, try again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langgraph.config import get_stream_writer
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
-from langgraph.types import interrupt
+from langgraph.types import RetryPolicy, interrupt
 from typing_extensions import TypedDict
 
 from tests.clients.gates import Gates
@@ -23,11 +23,15 @@ class Chat(TypedDict, total=False):
 
 
 class Words(BaseChatModel):
-    """Says a sentence word by word; after the second it waits at a gate, if it was given one."""
+    """Says a sentence word by word; after the second it waits at a gate, if it was given one.
+
+    With `breaks` it raises behind the gate the first time.
+    """
 
     sentence: str
     gates: Any = None
     gate: str | None = None
+    breaks: bool = False
 
     @property
     def _llm_type(self) -> str:
@@ -50,7 +54,9 @@ class Words(BaseChatModel):
     ) -> AsyncIterator[ChatGenerationChunk]:
         for number, word in enumerate(self.sentence.split(" ")):
             if number == 2 and self.gate is not None:
-                await self.gates.pass_(self.gate)
+                first = await self.gates.pass_(self.gate)
+                if first and self.breaks:
+                    raise ConnectionError("the provider closed the connection")
             yield ChatGenerationChunk(message=AIMessageChunk(content=word if number == 0 else f" {word}"))
         # As providers do; one client takes it for the end of the message.
         last = AIMessageChunk(content="", response_metadata={"finish_reason": "stop"})
@@ -58,7 +64,11 @@ class Words(BaseChatModel):
 
 
 def chat(gates: Gates) -> Any:
-    """Answers "You said …": waits first for "hold …", asks about "ask …" and fails on "fail …"."""
+    """Answers "You said …".
+
+    To "hold …" it waits in the middle of it, to "twice …" it breaks off there and begins anew; it asks about "ask …"
+    and fails on "fail …".
+    """
 
     async def listen(state: Chat) -> Any:
         text = _last(state)
@@ -73,12 +83,15 @@ def chat(gates: Gates) -> Any:
         text = _last(state)
         answer = state.get("answer")
         sentence = f"You said {text}" + (f" and answered {answer}" if answer else "")
-        model = Words(sentence=sentence, gates=gates, gate=text if text.startswith("hold") else None)
+        twice = text.startswith("twice")
+        gate = text if twice or text.startswith("hold") else None
+        model = Words(sentence=sentence, gates=gates, gate=gate, breaks=twice)
         return {"messages": [await model.ainvoke(state.get("messages", []))]}
 
     builder = StateGraph(Chat)
     builder.add_node("listen", listen)
-    builder.add_node("talk", talk)
+    again = RetryPolicy(initial_interval=0.01, jitter=False, max_attempts=2, retry_on=ConnectionError)
+    builder.add_node("talk", talk, retry_policy=again)
     builder.add_edge(START, "listen")
     builder.add_edge("listen", "talk")
     return builder.compile()

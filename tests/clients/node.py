@@ -37,13 +37,12 @@ class Report:
         assert self.checks[name] is None, f"{self.checks[name]}\n{self.ending}"
 
 
-async def run_script(name: str, url: str, gates: str) -> Report:
+async def run_script(name: str, **urls: str) -> Report:
     """Runs `js/<name>.mjs` to its end.
 
     Args:
         name: of the script.
-        url: where the API answers.
-        gates: where gates are opened.
+        urls: what the script finds in its environment: `api`, `gates` and `cut`, a way to the API that it may cut.
     """
     assert (SCRIPTS / "node_modules").is_dir(), "the clients are not installed: `make clients` does that"
     report = Report()
@@ -52,7 +51,7 @@ async def run_script(name: str, url: str, gates: str) -> Report:
         str(SCRIPTS / f"{name}.mjs"),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env={**os.environ, "TURNS_URL": url, "GATES_URL": gates, "NO_COLOR": "1"},
+        env={**os.environ, "NO_COLOR": "1", **{f"{name.upper()}_URL": url for name, url in urls.items()}},
     )
     assert process.stdout and process.stderr
     errors = asyncio.create_task(process.stderr.read())

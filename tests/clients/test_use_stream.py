@@ -25,6 +25,8 @@ IN_REJOINING = ["rejoins in mid-stream", "comes back after the end", "stops what
 CHECKS = [
     *(f"{setting}: {check}" for setting in SETTINGS for check in IN_EACH),
     *(f"{setting}: {check}" for setting in REJOINING for check in IN_REJOINING),
+    "a connection that is cut in mid-stream",
+    "an answer that is begun anew replaces what was shown of it",
     "joinStream from where it was left",
     "edit a message: a fork, both branches shown",
     "edit the first message, with the default history: a fork from the beginning",

@@ -2,7 +2,9 @@
 import assert from "node:assert/strict";
 
 export { assert };
-export const url = process.env.TURNS_URL;
+export const url = process.env.API_URL;
+/** A way to the API that a check may cut. */
+export const cutUrl = process.env.CUT_URL;
 
 // Lines of JSON are all that stdout may hold.
 console.log = console.info = console.debug = console.error;
@@ -53,6 +55,8 @@ const gate = (verb, name) => fetch(`${process.env.GATES_URL}/${verb}/${encodeURI
 export const open = (name) => gate("open", name);
 /** Waits until a node waits at a gate. */
 export const reached = (name) => gate("reached", name);
+/** Resets the connections that go through `cutUrl`. */
+export const cut = () => gate("cut", "all");
 /** Waits until a node that waited at a gate was cancelled. */
 export const left = (name) => gate("left", name);
 

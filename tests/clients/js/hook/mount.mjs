@@ -1,6 +1,6 @@
 // A page of jsdom with a component on it that uses the hook, and what it shows at each render.
 import { JSDOM } from "jsdom";
-import { assert, url } from "../harness.mjs";
+import { assert, cutUrl, url } from "../harness.mjs";
 
 const page = new JSDOM("<!doctype html><body></body>", { url: "http://localhost/" });
 Object.assign(globalThis, { window: page.window, document: page.window.document });
@@ -10,7 +10,7 @@ export const requests = [];
 const plainFetch = globalThis.fetch;
 globalThis.fetch = async (target, init = {}) => {
   const { pathname, search, origin } = new URL(target);
-  if (origin !== url) return plainFetch(target, init);
+  if (![url, cutUrl].includes(origin)) return plainFetch(target, init);
   const body = init.body ? JSON.parse(init.body) : undefined;
   const request = { method: init.method ?? "GET", path: pathname + search, headers: new Headers(init.headers), body };
   requests.push(request);

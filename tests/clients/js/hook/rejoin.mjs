@@ -1,4 +1,4 @@
-import { assert, check, open, reached, unique, url } from "../harness.mjs";
+import { assert, check, cut, cutUrl, open, reached, unique, url } from "../harness.mjs";
 import { assertGrew, mount, requests } from "./mount.mjs";
 import { Client } from "@langchain/langgraph-sdk";
 
@@ -69,6 +69,40 @@ for (const fetchStateHistory of [false, true]) {
     chat.unmount();
   });
 }
+
+check("a connection that is cut in mid-stream", async () => {
+  const gate = unique("hold");
+  const chat = mount({ apiUrl: cutUrl, reconnectOnMount: true });
+  await chat.mounted();
+  const done = chat.say(gate);
+  await reached(gate);
+  await chat.until((shown) => shown.texts[1] === "You said");
+  await cut();
+  await open(gate);
+  await done;
+  assert.deepEqual((await chat.settled(2)).texts, [gate, `You said ${gate}`]);
+  assert.equal(chat.shown.error, undefined);
+  assertGrew(chat.renders, 1, `You said ${gate}`);
+  const last = requests.findLast((one) => one.path.includes("/stream"));
+  assert.deepEqual([last.method, last.headers.has("last-event-id")], ["GET", true]);
+  chat.unmount();
+});
+
+check("an answer that is begun anew replaces what was shown of it", async () => {
+  const gate = unique("twice");
+  const chat = mount({});
+  await chat.mounted();
+  const done = chat.say(gate);
+  await reached(gate);
+  const { ids } = await chat.until((shown) => shown.texts[1] === "You said");
+  await open(gate);
+  await done;
+  const final = await chat.settled(2);
+  assert.deepEqual(final.texts, [gate, `You said ${gate}`]);
+  assert.notEqual(final.ids[1], ids[1]);
+  assert(chat.renders.every((shown) => shown.texts.length <= 2));
+  chat.unmount();
+});
 
 check("joinStream from where it was left", async () => {
   const gate = unique("hold");

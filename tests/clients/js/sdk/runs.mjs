@@ -66,6 +66,13 @@ check("runs.wait resumes by interrupt id, with an update and a goto", async () =
   assert.deepEqual(gone.trail.slice(-2), ["jump", "finish"]);
 });
 
+check("runs.wait leaves a question by a goto to the end", async () => {
+  const thread = await newThread();
+  await runs.wait(thread, "asking", { input });
+  await runs.wait(thread, "asking", { command: { goto: "__end__", update: null } });
+  assert.deepEqual((await threads.getState(thread)).values.trail, ["in", "plan"]);
+});
+
 check("runs.wait stops before a node", async () => {
   const thread = await newThread();
   await runs.wait(thread, "steps", { input, interruptBefore: ["b"] });

@@ -1,4 +1,5 @@
-import { all, assert, check, open, reached, unique } from "../harness.mjs";
+import { Client } from "@langchain/langgraph-sdk";
+import { all, assert, check, cut, cutUrl, open, reached, unique } from "../harness.mjs";
 import { client, newThread } from "./client.mjs";
 
 const { runs, threads } = client;
@@ -133,6 +134,33 @@ check("runs.joinStream while it runs", async () => {
     if (text === "You said") await open(gate);
   }
   assert.equal(text, `You said ${gate}`);
+});
+
+check("runs.stream goes on when its connection is cut", async () => {
+  const again = [];
+  const onRequest = (target, init) => {
+    if (init.method === "GET" && target.pathname.endsWith("/stream")) again.push(new Headers(init.headers));
+    return init;
+  };
+  const { runs } = new Client({ apiUrl: cutUrl, onRequest });
+  for (const streamResumable of [false, true]) {
+    const gate = unique("hold");
+    let text = "";
+    const seen = [];
+    const payload = { input: say(gate), streamMode: ["messages-tuple", "values"], streamResumable };
+    for await (const { event, data } of runs.stream(await newThread(), "chat", payload)) {
+      seen.push(event);
+      if (event !== "messages") continue;
+      text += data[0].content;
+      if (text === "You said") {
+        await cut();
+        await open(gate);
+      }
+    }
+    assert.equal(text, `You said ${gate}`);
+    assert.deepEqual(seen.filter((event) => event !== "messages"), ["metadata", ...Array(3).fill("values")]);
+  }
+  assert.deepEqual(again.map((headers) => headers.has("last-event-id")), [true, true]);
 });
 
 check("runs.stream that is left is cancelled if asked", async () => {
