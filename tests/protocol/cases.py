@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import dedent
-from typing import Any
+from typing import Any, cast
 
 from tests.api.serving import Event, Serving
 from tests.protocol.narrate import narrated
@@ -56,3 +56,15 @@ async def events_of(api: Serving, thread: str, graph: str, body: Mapping[str, An
 
 def _whole(body: Mapping[str, Any]) -> dict[str, Any]:
     return dict(body) if {"input", "command"} & body.keys() else {"input": HI, **body}
+
+
+def filled(value: Any, names: Mapping[str, str]) -> Any:
+    """Returns a request with the names in braces replaced."""
+    if isinstance(value, str):
+        for name, one in names.items():
+            value = value.replace(f"{{{name}}}", one)
+    elif isinstance(value, list):
+        return [filled(one, names) for one in cast("list[Any]", value)]
+    elif isinstance(value, Mapping):
+        return {key: filled(one, names) for key, one in cast("Mapping[str, Any]", value).items()}
+    return value
