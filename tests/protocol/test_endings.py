@@ -28,8 +28,8 @@ class Ending:
         run: the run's status.
         thread: the thread's.
         last: name of the stream's last event.
-        waited: what a wait answers, and a join after the fact. (The reference's join leaves the values out when there
-            is a question; a client whose wait was cut off asks by a join, and is told here what the wait would have told.)
+        waited: what a wait answers, and a join after the fact. (The reference's join leaves the values out if there is
+            a question; a client whose wait was cut off joins, and is told here what it would have been told.)
     """
 
     body: Mapping[str, Any]
