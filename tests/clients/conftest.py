@@ -12,6 +12,7 @@ from tests.api.serving import serving
 from tests.clients.gates import Gates
 from tests.clients.graphs import chat
 from tests.clients.node import Report, run_script
+from tests.graphs.models import scripted_agent
 from tests.proxy import proxy
 from tests.servers import Postgres
 
@@ -28,6 +29,7 @@ async def script(postgres: Postgres, temporal: str) -> AsyncIterator[RunScript]:
         "failing": failing(),
         "nested": nested(),
         "chat": chat(gates),
+        "agent": scripted_agent(),
     }
     async with serving(postgres.clone(), temporal, graphs) as api:
         async with proxy(int(api.url.rpartition(":")[2])) as way, gates.served(way.cut) as gates_url:

@@ -23,6 +23,8 @@ REJOINING = ["reconnectOnMount", "reconnectOnMount with history"]
 IN_REJOINING = ["rejoins in mid-stream", "comes back after the end", "stops what it rejoined"]
 
 CHECKS = [
+    "two pages on one thread",
+    "an agent's tool calls",
     *(f"{setting}: {check}" for setting in SETTINGS for check in IN_EACH),
     *(f"{setting}: {check}" for setting in REJOINING for check in IN_REJOINING),
     "a connection that is cut in mid-stream",

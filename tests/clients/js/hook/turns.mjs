@@ -10,6 +10,50 @@ export const SETTINGS = {
   reconnectOnMount: { reconnectOnMount: true },
 };
 
+check("two pages on one thread", async () => {
+  const { thread_id: threadId } = await client.threads.create();
+  const gate = unique("hold");
+  const first = mount({ threadId });
+  await first.mounted();
+  const one = first.say(gate);
+  await reached(gate);
+  await first.until((shown) => shown.texts[1] === "You said");
+  let queued;
+  const created = new Promise((done) => (queued = done));
+  const second = mount({ threadId, onCreated: queued });
+  await second.until((shown) => !shown.isThreadLoading && shown.texts.length === 1);
+  const two = second.say("from elsewhere");
+  assert.equal((await client.runs.get(threadId, (await created).run_id)).status, "pending");
+  await open(gate);
+  await Promise.all([one, two]);
+  assert.deepEqual((await first.settled(2)).texts, [gate, `You said ${gate}`]);
+  const all = [gate, `You said ${gate}`, "from elsewhere", "You said from elsewhere"];
+  assert.deepEqual((await second.settled(4)).texts, all);
+  for (const page of [first, second]) page.unmount();
+});
+
+check("an agent's tool calls", async () => {
+  let thread;
+  const chat = mount({ assistantId: "agent", onThreadId: (id) => (thread = id) });
+  await chat.mounted();
+  await chat.say("How is Bonn?");
+  const answer = "It is 20 degrees and sunny.";
+  const { texts } = await chat.until((shown) => !shown.isLoading && shown.texts.at(-1)?.trim() === answer);
+  assert.equal(texts.length, 5);
+  const called = (page) =>
+    page.stream.toolCalls.map(({ call, result, state }) => [call.name, call.args, result.content, state]);
+  const expected = [
+    ["temperature", { city: "Bonn" }, "20 in Bonn", "completed"],
+    ["sky", { city: "Bonn" }, "sunny in Bonn", "completed"],
+  ];
+  assert.deepEqual(called(chat), expected);
+  chat.unmount();
+  const again = mount({ assistantId: "agent", threadId: thread });
+  await again.settled(5);
+  assert.deepEqual(called(again), expected);
+  again.unmount();
+});
+
 for (const [setting, options] of Object.entries(SETTINGS)) {
   check(`${setting}: a new thread`, async () => {
     const gate = unique("hold");
