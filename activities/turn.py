@@ -131,6 +131,7 @@ class TurnActivities:
                 }
                 async with store_errors(), self._pool.connection() as conn, conn.transaction():
                     await assert_claim(conn, claim)
+                    await turns.hold_thread(conn, failure.turn_id)
                     await append_events(conn, failure.turn_id, [Event("error", dumps(error))])
                     await turns.finish(
                         conn, failure.turn_id, status="error", thread_status="error", error=error

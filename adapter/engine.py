@@ -372,10 +372,10 @@ def _on_first_write(turn: TurnRow, entry: Entry, plan: Plan, *, adopts: bool) ->
     """Returns what is stored together with an entry's first checkpoint or writes."""
 
     async def note(conn: Connection) -> None:
-        if not turn.applied:
-            await turns.mark_applied(conn, turn.turn_id)
         if adopts:
             await turns.adopt(conn, turn, entry.run_id, rewound=not plan.begins)
+        if not turn.applied:
+            await turns.mark_applied(conn, turn.turn_id)
         if plan.checkpoint_id is not None:
             await rewind_subgraphs(conn, turn.thread_id, turn.turn_id, plan.checkpoint_id)
 

@@ -15,7 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from adapter.errors import PublicError, StoreBusy, StoreUnavailable
+from adapter.errors import NotStorable, PublicError, StoreBusy, StoreUnavailable
 from adapter.wire import dumps
 
 log = logging.getLogger("turns.api")
@@ -74,6 +74,11 @@ async def _store(_: Request, exc: Exception) -> Response:
     return refusal(503, "The database is not reachable. Try again.")
 
 
+async def _not_storable(_: Request, exc: Exception) -> Response:
+    log.info("refused with 422: %s", exc)
+    return refusal(422, "The request holds a value that PostgreSQL cannot store")
+
+
 async def _validation(_: Request, exc: Exception) -> Response:
     assert isinstance(exc, RequestValidationError)
     return refusal(422, one_line(exc.errors()))
@@ -88,5 +93,6 @@ def install(app: FastAPI) -> None:
     """Registers the handlers; anything else becomes Starlette's plain-text 500."""
     app.add_exception_handler(PublicError, _public)
     app.add_exception_handler(StoreUnavailable, _store)
+    app.add_exception_handler(NotStorable, _not_storable)
     app.add_exception_handler(RequestValidationError, _validation)
     app.add_exception_handler(HTTPException, _http)

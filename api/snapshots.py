@@ -142,7 +142,7 @@ class Snapshots:
             config = Address().config(str(thread["thread_id"]))
             async for snapshot in graph.aget_state_history(config, filter={"run_id": turn_id}, limit=1):
                 return snapshot
-            return await graph.aget_state(config)
+            return await _read(graph, config, subgraphs=False)
 
     # ------------------------------------------------------------ edit
 
@@ -169,7 +169,7 @@ class Snapshots:
                 head = await _read(graph, Address(None, at.checkpoint_ns).config(thread_id), subgraphs=False)
                 config, forks = _edit_config(at, thread_id, graph_id, head)
                 edited = await _edit(graph, config, updates)
-                after = await graph.aget_state(Address().config(thread_id))
+                after = await _read(graph, Address().config(thread_id), subgraphs=False)
             if forks:
                 # What runs next does it again on purpose: it gets keys of its own (I7).
                 await conn.execute(query("set_thread_origin"), {"thread_id": thread_id, "origin": None})
@@ -181,15 +181,20 @@ class Snapshots:
     async def _lock(conn: Connection, thread_id: str) -> DictRow:
         """Locks the thread against new turns and against a begin under way; returns its row."""
         params = {"thread_id": thread_id}
+        await _refuse_busy(conn, thread_id)  # at once, without waiting for what runs
+        await conn.execute(query("lock_fence"), params)
         thread = await (await conn.execute(query("lock_thread"), params)).fetchone()
         if thread is None:
             raise NotFound(f"Thread with ID {thread_id} not found")
-        await conn.execute(query("lock_fence"), params)
-        turns = await (await conn.execute(query("open_turns"), params)).fetchall()
-        if turns:
-            runs = ", ".join(str(turn["turn_id"]) for turn in turns)
-            raise Conflict(f"Thread {thread_id} has in-flight runs: {runs}. Wait for them, or cancel them.")
+        await _refuse_busy(conn, thread_id)
         return thread
+
+
+async def _refuse_busy(conn: Connection, thread_id: str) -> None:
+    turns = await (await conn.execute(query("open_turns"), {"thread_id": thread_id})).fetchall()
+    if turns:
+        runs = ", ".join(str(turn["turn_id"]) for turn in turns)
+        raise Conflict(f"Thread {thread_id} has in-flight runs: {runs}. Wait for them, or cancel them.")
 
 
 def graph_of(thread: Mapping[str, Any]) -> str | None:
@@ -200,9 +205,21 @@ def graph_of(thread: Mapping[str, Any]) -> str | None:
 
 async def _read(graph: AnyGraph, config: RunnableConfig, *, subgraphs: bool) -> StateSnapshot:
     try:
-        return await graph.aget_state(config, subgraphs=subgraphs)
+        try:
+            return await graph.aget_state(config, subgraphs=subgraphs)
+        except Exception:
+            # One of the graph's reducers may not take what was written last, such as an input that it was not made for.
+            # That is not applied to a state whose checkpoint is named.
+            return await graph.aget_state(await _head(graph, config), subgraphs=subgraphs)
     except ValueError as exc:  # a namespace that names no subgraph
         raise Invalid(str(exc)) from None
+
+
+async def _head(graph: AnyGraph, config: RunnableConfig) -> RunnableConfig:
+    """Returns the address of the checkpoint that a config means, by its id."""
+    saver = cast("AsyncPostgresSaver", graph.checkpointer)
+    saved = await saver.aget_tuple(config)
+    return config if saved is None else saved.config
 
 
 def _edit_config(

@@ -108,6 +108,8 @@ async def store_errors() -> AsyncGenerator[None]:
             raise StaleAttempt(exc.diag.message_primary or "stale attempt") from None
         if isinstance(exc, PoolTimeout):
             raise StoreBusy(f"no connection to PostgreSQL came free: {exc}") from None
+        if isinstance(exc, psycopg.errors.ProgramLimitExceeded):
+            raise NotStorable("a text is too long for an index of PostgreSQL") from exc
         if isinstance(exc, (psycopg.OperationalError, psycopg.InterfaceError)):
             raise StoreUnavailable(f"PostgreSQL is not reachable: {type(exc).__name__}") from exc
         if isinstance(exc, psycopg.errors.ForeignKeyViolation):

@@ -150,8 +150,14 @@ DELETE FROM turns.thread WHERE thread_id = %(thread_id)s RETURNING thread_id
 SELECT * FROM turns.thread WHERE thread_id = %(thread_id)s FOR UPDATE
 
 -- name: lock_fence
--- Makes a turn's begin wait until this transaction ended.
+-- Makes a turn's begin wait until this transaction ended, which waits for those of attempts under way. Locks are taken
+-- in one order, or transactions would wait for each other: the fence (an attempt's transaction begins with it), then
+-- the thread, then its turns.
 SELECT token FROM turns.fence WHERE thread_id = %(thread_id)s AND scope = '' FOR UPDATE
+
+-- name: lock_fence_now
+-- As `lock_fence`, for a transaction that holds the thread already and therefore must not wait: fails instead.
+SELECT token FROM turns.fence WHERE thread_id = %(thread_id)s AND scope = '' FOR UPDATE NOWAIT
 
 -- name: touch_thread_state
 UPDATE turns.thread SET state_updated_at = now(), updated_at = now(), status = %(status)s,

@@ -20,7 +20,7 @@ from psycopg.types.json import Jsonb
 from adapter.errors import Conflict, Forbidden, NotFound, TooMany
 from adapter.store import turns
 from adapter.store.only import EVERYTHING, Only
-from adapter.store.pool import Pool, execute, fetch_all, fetch_one, store_errors
+from adapter.store.pool import Connection, Pool, execute, fetch_all, fetch_one, store_errors
 from adapter.store.sql import query
 
 BUSY = "Thread is already running a task. Wait for it to finish or choose a different multitask strategy."
@@ -129,10 +129,7 @@ async def record_turn(pool: Pool, new: NewTurn) -> Recorded:
         "only": new.only.sql(),
     }
     async with store_errors(), pool.connection() as conn, conn.transaction():
-        async with conn.pipeline():
-            await conn.execute(query("hold_thread"), {"thread_id": new.thread_id})
-            cursor = await conn.execute(query("record_turn"), params)
-            row = await cursor.fetchone()
+        row = await _record(conn, params)
         if row is not None:
             return Recorded(row, new=True)
         seen = {"thread_ids": [new.thread_id], "only": new.only.sql()}
@@ -140,12 +137,22 @@ async def record_turn(pool: Pool, new: NewTurn) -> Recorded:
             raise NotFound(f"Thread with ID {new.thread_id} not found")
         row = await (await conn.execute(query("get_turn"), {"turn_id": turn_id})).fetchone()
         if row is None:
+            # Its thread may have been made since: deleted before, and created again.
+            row = await _record(conn, params)
+            if row is not None:
+                return Recorded(row, new=True)
             if new.refuse_busy:
                 raise Conflict(BUSY)
             raise TooMany(_full(new.thread_id, new.queued_turns))
     if bytes(row["request_hash"]) != digest:
         raise Conflict("This Idempotency-Key was used on this thread for a request with another body.")
     return Recorded(row, new=False)
+
+
+async def _record(conn: Connection, params: Mapping[str, Any]) -> DictRow | None:
+    async with conn.pipeline():
+        await conn.execute(query("hold_thread"), {"thread_id": params["thread_id"]})
+        return await (await conn.execute(query("record_turn"), params)).fetchone()
 
 
 def _digest(new: NewTurn) -> bytes:
@@ -298,6 +305,7 @@ async def delete_thread(pool: Pool, thread_id: str) -> None:
     """
     async with store_errors(), pool.connection() as conn, conn.transaction():
         params = {"thread_id": thread_id}
+        await conn.execute(query("lock_fence"), params)
         open_turns = await (await conn.execute(query("open_turns"), params)).fetchall()
         row = await (await conn.execute(query("delete_thread"), params)).fetchone()
         if row is None:
@@ -324,19 +332,20 @@ async def update_thread(
         NotFound: it does not exist, or whoever asks may not see it.
         Forbidden: they could not see it any more afterwards.
     """
-    row = await fetch_one(
-        pool,
-        "update_thread_metadata",
-        thread_id=thread_id,
-        metadata=Jsonb(dict(metadata)),
-        only=only.sql(),
-        **_lifetime(lifetime),
-    )
-    if row is not None:
-        return row
-    if await visible_threads(pool, [thread_id], only):
-        raise Forbidden("Forbidden")
-    raise NotFound(f"Thread with ID {thread_id} not found")
+    for _ in range(2):  # it may be made just after it was not found
+        row = await fetch_one(
+            pool,
+            "update_thread_metadata",
+            thread_id=thread_id,
+            metadata=Jsonb(dict(metadata)),
+            only=only.sql(),
+            **_lifetime(lifetime),
+        )
+        if row is not None:
+            return row
+        if not await visible_threads(pool, [thread_id], only):
+            raise NotFound(f"Thread with ID {thread_id} not found")
+    raise Forbidden("Forbidden")
 
 
 async def get_turn(pool: Pool, thread_id: str, turn_id: str) -> DictRow:
@@ -397,6 +406,7 @@ async def abandon(pool: Pool, thread_id: str, turn_id: str) -> None:
     What may be left of its attempts writes nothing more (I5).
     """
     async with store_errors(), pool.connection() as conn, conn.transaction():
+        await conn.execute(query("lock_fence"), {"thread_id": thread_id})
         await conn.execute(query("lock_thread"), {"thread_id": thread_id})
         await conn.execute(query("drop_claims"), {"thread_id": thread_id, "turn_id": turn_id})
         await turns.finish(conn, turn_id, status="interrupted", thread_status="interrupted")

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any, cast
 
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from psycopg.errors import LockNotAvailable, SerializationFailure
 from psycopg.rows import DictRow
 
 from adapter.errors import Invalid
@@ -33,28 +34,33 @@ async def keep_latest(pool: Pool, thread_id: str, *, expired: bool = False) -> b
     Raises:
         Invalid: a channel of its state is rebuilt from the whole history; not retryable.
     """
-    async with _quiet(pool, thread_id, expired=expired, one_snapshot=True) as conn:
-        if conn is None:
-            return False
-        await conn.execute(query("lock_fence"), {"thread_id": thread_id})
-        try:
-            await AsyncPostgresSaver(cast("Any", conn)).aprune([thread_id], strategy="keep_latest")
-        except NotImplementedError as exc:
-            raise Invalid(str(exc)) from None
-        await conn.execute(query("detach_turns"), {"thread_id": thread_id})
-        await conn.execute(query("mark_reduced"), {"thread_id": thread_id})
+    try:
+        async with _quiet(pool, thread_id, expired=expired, one_snapshot=True) as conn:
+            if conn is None:
+                return False
+            try:
+                await AsyncPostgresSaver(cast("Any", conn)).aprune([thread_id], strategy="keep_latest")
+            except NotImplementedError as exc:
+                raise Invalid(str(exc)) from None
+            await conn.execute(query("detach_turns"), {"thread_id": thread_id})
+            await conn.execute(query("mark_reduced"), {"thread_id": thread_id})
+    except _Changes:
+        return False
     return True
 
 
 async def delete_expired(pool: Pool, thread_id: str) -> bool:
     """Deletes a thread with everything of it if its lifetime is over; returns False when it is not, or it is busy."""
-    async with _quiet(pool, thread_id, expired=True, one_snapshot=False) as conn:
-        if conn is None:
-            return False
-        await conn.execute(query("delete_thread"), {"thread_id": thread_id})
-        await conn.execute(query("notify_thread"), {"thread_id": thread_id})
-        # After the fence went, as in `requests.delete_thread`.
-        await AsyncPostgresSaver(cast("Any", conn)).adelete_thread(thread_id)
+    try:
+        async with _quiet(pool, thread_id, expired=True, one_snapshot=False) as conn:
+            if conn is None:
+                return False
+            await conn.execute(query("delete_thread"), {"thread_id": thread_id})
+            await conn.execute(query("notify_thread"), {"thread_id": thread_id})
+            # After the fence went, as in `requests.delete_thread`.
+            await AsyncPostgresSaver(cast("Any", conn)).adelete_thread(thread_id)
+    except _Changes:
+        return False
     return True
 
 
@@ -82,10 +88,23 @@ async def _quiet(
     """Yields a transaction that holds a thread which nothing runs on, or None.
 
     LangGraph's pruning needs `one_snapshot`. A deletion must not have one: it goes on until nothing is left.
+
+    Raises:
+        _Changes: somebody else changes the thread.
     """
-    async with store_errors(), pool.connection() as conn, conn.transaction():
-        if one_snapshot:
-            await conn.execute(query("one_snapshot"))
-        params = {"thread_id": thread_id, "expired": expired}
-        held = await (await conn.execute(query("lock_quiet_thread"), params)).fetchone()
-        yield None if held is None else conn
+    async with store_errors(), pool.connection() as conn:
+        try:
+            async with conn.transaction():
+                if one_snapshot:
+                    await conn.execute(query("one_snapshot"))
+                params = {"thread_id": thread_id, "expired": expired}
+                held = await (await conn.execute(query("lock_quiet_thread"), params)).fetchone()
+                if held is not None:
+                    await conn.execute(query("lock_fence_now"), {"thread_id": thread_id})
+                yield None if held is None else conn
+        except (LockNotAvailable, SerializationFailure):
+            raise _Changes from None
+
+
+class _Changes(Exception):
+    """A thread is not as quiet as it looked."""

@@ -166,6 +166,7 @@ async def start(conn: Connection, turn: TurnRow, with_: Start) -> None:
     Raises:
         NotFound: it was cancelled or discarded since it was loaded; not retryable.
     """
+    await hold_thread(conn, turn.turn_id)
     cursor = await conn.execute(
         query("start_turn"),
         {
@@ -199,6 +200,7 @@ async def adopt(conn: Connection, turn: TurnRow, run_id: str, *, rewound: bool) 
         run_id: Temporal's run, made by Reset or the next one of a long turn.
         rewound: whether it goes on from an earlier checkpoint.
     """
+    await hold_thread(conn, turn.turn_id)
     await conn.execute(query("adopt_turn"), {"turn_id": turn.turn_id, "run_id": run_id})
     if rewound:
         await conn.execute(query("rewind_turn"), {"turn_id": turn.turn_id})
@@ -216,6 +218,15 @@ async def first_checkpoint(pool: Pool, thread_id: str) -> str | None:
     return None if row is None else row["checkpoint_id"]
 
 
+async def hold_thread(conn: Connection, turn_id: str) -> None:
+    """Locks a turn's thread for a change of both, in the caller's transaction, before anything locks the turn.
+
+    Whoever changes both takes the thread first, and the fence before it (see `lock_fence`), or two of them would wait
+    for each other.
+    """
+    await conn.execute(query("hold_thread_of"), {"turn_id": turn_id})
+
+
 async def is_open(conn: Connection, turn_id: str) -> bool:
     """Whether the turn has not ended; it cannot end before the caller's transaction has."""
     return await (await conn.execute(query("hold_open_turn"), {"turn_id": turn_id})).fetchone() is not None
@@ -227,7 +238,7 @@ async def roll_back(conn: Connection, turn: TurnRow) -> None:
     In the caller's transaction, after the claim. Does nothing to a turn that has ended. What its effects did to the
     world, and what its nodes wrote to the long-term store, stays.
     """
-    await conn.execute(query("hold_thread_of"), {"turn_id": turn.turn_id})
+    await hold_thread(conn, turn.turn_id)
     if not await is_open(conn, turn.turn_id):
         return
     if turn.origin is not None:
@@ -258,7 +269,7 @@ async def is_undone(pool: Pool, turn_id: str | None) -> bool:
 
 async def delete(conn: Connection, turn_id: str, statuses: Sequence[str]) -> bool:
     """Deletes a turn's row if its status is one of these, and tells its thread; in the caller's transaction."""
-    await conn.execute(query("hold_thread_of"), {"turn_id": turn_id})
+    await hold_thread(conn, turn_id)
     params = {"turn_id": turn_id, "statuses": list(statuses), "error": Jsonb(_ROLLED_BACK)}
     return await (await conn.execute(query("roll_back_turn"), params)).fetchone() is not None
 
@@ -291,7 +302,7 @@ async def finish(
 
     Does nothing to a turn that is final already.
     """
-    await conn.execute(query("hold_thread_of"), {"turn_id": turn_id})
+    await hold_thread(conn, turn_id)
     await conn.execute(
         query("finish_turn"),
         {

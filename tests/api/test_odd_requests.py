@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 from tests.api.graphs import steps
@@ -78,6 +79,35 @@ async def test_bodies_of_other_routes(api: Serving) -> None:
         ):
             status, _ = await _post(api, route, content)
             assert status == 422 or route.startswith("/assistants"), (route, content)
+
+
+async def test_what_postgres_cannot_hold(api: Serving) -> None:
+    """A key that is too long for an index, whatever the compression makes of it, and a lifetime that is no interval."""
+    chosen = random.Random(1)
+    long = "".join(chosen.choices("0123456789abcdef", k=20_000))
+    for item in ({"namespace": ["a"], "key": long}, {"namespace": [long], "key": "k"}, {"ttl": 1e-9}):
+        body: dict[str, Any] = {"namespace": ["a"], "key": "k", "value": {}, **item}
+        refused = await api.http.put("/store/items", json=body)
+        assert (refused.status_code, refused.json()) == (
+            422,
+            {"detail": "The request holds a value that PostgreSQL cannot store"},
+        )
+
+
+async def test_an_input_that_a_reducer_does_not_take(api: Serving) -> None:
+    """Its run fails; the thread is as readable as before, and goes on."""
+    thread = await api.thread()
+    await api.wait(thread, input={"trail": ["x"]})
+    failed = await api.wait(thread, input={"trail": 7})
+    assert failed["__error__"]["error"] == "TypeError"
+    for url in (f"/threads/{thread}", f"/threads/{thread}/state"):
+        read = await api.http.get(url)
+        assert (read.status_code, read.json()["values"]) == (200, {"trail": ["x", "a"]})
+    edited = await api.http.post(
+        f"/threads/{thread}/state", json={"values": {"trail": ["e"]}, "as_node": "a"}
+    )
+    assert edited.status_code == 200
+    assert await api.wait(thread, input={"trail": ["y"]}) == {"trail": ["x", "a", "e", "y", "a"]}
 
 
 async def test_paths(api: Serving) -> None:
