@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 
 from psycopg.rows import DictRow
@@ -16,6 +17,8 @@ from api.places import run_place
 from api.sse import HEARTBEAT, LastingResponse, Leave, event_source, frame
 
 log = logging.getLogger("turns.api")
+# As streams send them: no sign, no leading zero, no more digits than PostgreSQL counts.
+_ID = re.compile("[1-9][0-9]{0,17}")
 
 
 def stream_of(
@@ -74,10 +77,10 @@ def start_offset(turn: DictRow, last_event_id: str | None) -> int:
     sent) only what comes from now on, which is nothing when the turn has ended.
     """
     last: int = turn["last_offset"]
-    if last_event_id == "-1":
+    if last_event_id in ("-1", "0"):
         return 0
-    if last_event_id is not None and last_event_id.isascii() and last_event_id.isdigit():
-        return min(int(last_event_id[:19]), last)
+    if last_event_id is not None and _ID.fullmatch(last_event_id):
+        return min(int(last_event_id), last)
     return last
 
 
