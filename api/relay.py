@@ -85,11 +85,15 @@ def start_offset(turn: DictRow, last_event_id: str | None) -> int:
 
 
 def wanted(modes: Sequence[str]) -> Wanted | None:
-    """Returns the filter of event names for these modes; an error is shown whatever was asked for."""
-    if not modes:
+    """Returns the filter of event names for these modes; an error is shown whatever was asked for.
+
+    An empty name is none: the Python SDK sends one when its caller names no mode.
+    """
+    named = [mode for mode in modes if mode]
+    if not named:
         return None
-    exact = {"messages" if mode == "messages-tuple" else mode for mode in modes if mode != "messages"}
-    starts = (*(f"{name}|" for name in exact), *(("messages/",) if "messages" in modes else ()))
+    exact = {"messages" if mode == "messages-tuple" else mode for mode in named if mode != "messages"}
+    starts = (*(f"{name}|" for name in exact), *(("messages/",) if "messages" in named else ()))
     return lambda name: name in exact or name == "error" or name.startswith(starts)
 
 
