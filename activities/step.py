@@ -57,7 +57,7 @@ class StepActivities:
         except Exception as exc:
             raise translate(exc) from None
         if older is not None:
-            return Stepped(older=Queued(str(older["turn_id"]), older["seq"]))
+            return Stepped(older=Queued(str(older["turn_id"]), older["seq"], older["hook"]))
         return await self._run(step, first=True)
 
     @activity.defn(name=names.ADVANCE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 
+from psycopg.rows import DictRow
 from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.service import RPCError, RPCStatusCode
@@ -17,10 +18,21 @@ from adapter.compensation import undo
 from adapter.errors import NotFound, Superseded, Undone
 from adapter.store import turns
 from adapter.store.pool import Pool, fetch_all, store_errors
+from adapter.store.requests import cancel_waiting, notify_cut_in
 from adapter.wire import dumps
 from adapter.writer import Event, append_events, assert_claim
 from workflows import names
-from workflows.contracts import Compensate, Defaults, Failure, Finish, HandOver, Queued, Recorded, Submit
+from workflows.contracts import (
+    Compensate,
+    Defaults,
+    Delayed,
+    Failure,
+    Finish,
+    HandOver,
+    Queued,
+    Recorded,
+    Submit,
+)
 from workflows.start import submit
 
 log = logging.getLogger("turns")
@@ -156,7 +168,8 @@ class TurnActivities:
                 queue = {turn.turn_id: turn for turn in request.queue}
                 if request.orphans:
                     for row in await fetch_all(self._pool, "open_turns", thread_id=request.thread_id):
-                        queue[str(row["turn_id"])] = Queued(str(row["turn_id"]), row["seq"])
+                        if row["due_at"] is None:
+                            queue[str(row["turn_id"])] = queued(row)
                 for turn in sorted(queue.values(), key=lambda turn: turn.seq):
                     await self._submit(request.thread_id, turn, request.defaults)
         except Exception as exc:
@@ -166,6 +179,27 @@ class TurnActivities:
                 type(exc).__name__,
             )
             raise
+
+    @activity.defn(name=names.FALL_DUE)
+    async def fall_due(self, request: Delayed) -> None:
+        """Submits a turn that waited for a time, behind what was accepted meanwhile; a cancelled one stays away."""
+        thread_id = request.thread_id
+        async with beating():
+            row = await turns.fall_due(self._pool, thread_id, request.turn_id)
+            if row is None:
+                return
+            turn = queued(row)
+            if request.cut_in:
+                await cancel_waiting(self._pool, thread_id, turn.seq, roll_back=request.roll_back)
+            await submit(
+                self._client,
+                thread_id,
+                Submit(turn, request.cut_in, request.roll_back),
+                task_queue=self._task_queue,
+                defaults=request.defaults,
+            )
+            if request.cut_in:
+                await notify_cut_in(self._pool, thread_id, turn.seq)
 
     @activity.defn(name=names.SWEEP)
     async def sweep(self) -> int:
@@ -180,9 +214,14 @@ class TurnActivities:
             quiet = await fetch_all(self._pool, "quiet_turns", **age, limit=100)
             rows += [row for row in quiet if await self._lost_its_run(str(row["thread_id"]))]
             for row in rows:
-                await self._submit(
-                    str(row["thread_id"]), Queued(str(row["turn_id"]), row["seq"]), self._defaults
+                thread_id = str(row["thread_id"])
+                due = (
+                    row
+                    if row["due_at"] is None
+                    else await turns.fall_due(self._pool, thread_id, str(row["turn_id"]))
                 )
+                if due is not None:
+                    await self._submit(thread_id, queued(due), self._defaults)
         return len(rows)
 
     async def _lost_its_run(self, thread_id: str) -> bool:
@@ -201,6 +240,11 @@ class TurnActivities:
 
     async def _submit(self, thread_id: str, turn: Queued, defaults: Defaults) -> None:
         await submit(self._client, thread_id, Submit(turn), task_queue=self._task_queue, defaults=defaults)
+
+
+def queued(row: DictRow) -> Queued:
+    """Returns a turn on its way to its run, of its row."""
+    return Queued(str(row["turn_id"]), row["seq"], row["hook"])
 
 
 # As the Agent Server's threads tell of a cancelled run.

@@ -32,6 +32,7 @@ from activities.slots import Slots
 from activities.step import StepActivities
 from activities.turn import TurnActivities
 from activities.watchdog import Watchdog
+from activities.webhook import WebhookActivities
 from adapter.engine import Engine
 from adapter.errors import ConfigError
 from adapter.graphs import Project
@@ -42,11 +43,13 @@ from adapter.store.pool import create_pool
 from adapter.store.sql import query
 from workflows import names
 from workflows.contracts import Defaults
+from workflows.delay import DelayWorkflow
 from workflows.expire import ExpireWorkflow
 from workflows.handoff import HandOverWorkflow
 from workflows.prune import PruneWorkflow
 from workflows.sweep import SweepWorkflow
 from workflows.turn import TurnWorkflow
+from workflows.webhook import WebhookWorkflow
 
 log = logging.getLogger("turns")
 
@@ -143,7 +146,15 @@ async def run(
         worker = Worker(
             client,
             task_queue=settings.task_queue,
-            workflows=[TurnWorkflow, HandOverWorkflow, SweepWorkflow, PruneWorkflow, ExpireWorkflow],
+            workflows=[
+                TurnWorkflow,
+                HandOverWorkflow,
+                DelayWorkflow,
+                WebhookWorkflow,
+                SweepWorkflow,
+                PruneWorkflow,
+                ExpireWorkflow,
+            ],
             activities=[
                 steps.begin,
                 steps.advance,
@@ -152,7 +163,9 @@ async def run(
                 rows.compensate,
                 rows.record_failure,
                 rows.hand_over,
+                rows.fall_due,
                 rows.sweep,
+                WebhookActivities(pool, project, private=settings.webhook_private).webhook,
                 RetentionActivities(pool, days=settings.event_retention).prune,
                 ExpiryActivities(pool).expire,
             ],

@@ -104,6 +104,10 @@ class Settings(BaseSettings):
         pattern="^(continue|cancel)$",
         description="What a client's leaving does to its turn when the request does not say.",
     )
+    webhook_private: bool = Field(
+        default=False,
+        description="Whether a run's webhook may be on this machine or in a private network.",
+    )
     api_keys: str = Field(
         default="",
         repr=False,

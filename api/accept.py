@@ -9,8 +9,8 @@ import uuid
 
 from psycopg.rows import DictRow
 
-from adapter import faultpoints
-from adapter.errors import Invalid, NotFound
+from adapter import faultpoints, webhook
+from adapter.errors import NotFound
 from adapter.store import requests
 from adapter.store.requests import NewTurn
 from adapter.user import AuthUser
@@ -51,8 +51,8 @@ async def accept(
         Invalid: the request cannot be carried out.
         TooMany: as many turns wait on the thread as may.
     """
-    _refuse_unsupported(body)
-    assistant = await _assistant(parts, access, body.assistant_id)
+    check_webhook(parts, body)
+    assistant = await assistant_of(parts, access, body.assistant_id)
     graph_id, assistant_id = str(assistant["graph_id"]), str(assistant["assistant_id"])
     asked = without_claims(await with_context(parts.project, graph_id, body.request()))
     if temporary:
@@ -79,6 +79,7 @@ async def accept(
                 asked=asked,
                 user=None if access.user is None else dict(access.user),
                 only=access.only,
+                delay=body.after_seconds,
                 queued_turns=None if body.multitask_strategy in _CLEAR_QUEUE else parts.settings.queued_turns,
             ),
         )
@@ -94,7 +95,7 @@ async def accept(
     return recorded.row
 
 
-async def _assistant(parts: Parts, access: Access, name: str) -> DictRow:
+async def assistant_of(parts: Parts, access: Access, name: str) -> DictRow:
     """Returns the assistant that a run's body names, if whoever runs it may use it; a graph's own is everybody's.
 
     Raises:
@@ -123,8 +124,11 @@ def _goes(body: RunCreate) -> bool:
     return body.on_completion == "delete"
 
 
-def _refuse_unsupported(body: RunCreate) -> None:
-    if body.after_seconds > 0:
-        raise Invalid("after_seconds is not supported yet")
+def check_webhook(parts: Parts, body: RunCreate) -> None:
+    """Refuses a webhook that would not be called.
+
+    Raises:
+        Invalid: its URL is not one, or names this machine or a private network.
+    """
     if body.webhook is not None:
-        raise Invalid("webhook is not supported yet")
+        webhook.check(body.webhook, private=parts.settings.webhook_private)

@@ -7,6 +7,7 @@ searches, or that makes a thread, passes `Access.only` on to its statement.
 
 from __future__ import annotations
 
+import copy
 import logging
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -95,6 +96,9 @@ RULES: Final[Mapping[str, Rule]] = {
     "POST /runs": _RUN,
     "POST /runs/stream": _RUN,
     "POST /runs/wait": _RUN,
+    # Asked about each run of the batch by the route.
+    "POST /runs/batch": _RUN,
+    "POST /runs/cancel": Rule("threads", "update", body=True),
     "GET /runs/{run_id}/stream": _READ,
     "POST /assistants": Rule("assistants", "create", body=True),
     "POST /assistants/search": _ASSISTANTS,
@@ -219,7 +223,7 @@ class Access:
         Raises:
             Forbidden, Refused, HandlerFailed, NotFound: as `ask` does.
         """
-        if self._policy is None or self.user is None or not self._rule.body:
+        if self._policy is None or self.user is None or not self._rule.body or not body.shown_to_handlers:
             return body
         value = {name: _as_uuid(name, given) for name, given in body.asked().items()}
         value |= _named_in(self._connection.path_params)
@@ -231,6 +235,10 @@ class Access:
         if "namespace" in changed:
             changed["namespace"] = list(_tuple(changed["namespace"]))
         return body.model_copy(update=changed)
+
+    def again(self) -> Access:
+        """Returns the access for one of several bodies of a request, whose handler is asked about each."""
+        return copy.copy(self)
 
     async def _look(self, path: Mapping[str, Any], only: Only) -> None:
         pool = self._parts.pool

@@ -32,7 +32,18 @@ from api.deps import Parts, refuse_nul
 from api.documented import check_answers, documented
 from api.event_stream import EventHub, EventStreams
 from api.routers import assistants as assistant_routes
-from api.routers import progress, reports, run_streams, runs, state, stateless, store, system, threads
+from api.routers import (
+    progress,
+    reports,
+    run_streams,
+    runs,
+    several_runs,
+    state,
+    stateless,
+    store,
+    system,
+    threads,
+)
 from api.snapshots import Snapshots
 from api.turn_gateway import TemporalClient, TurnGateway, connect
 
@@ -81,7 +92,19 @@ def build_app(settings: Settings, project: Project, *, client: TemporalClient | 
         expose_headers=_EXPOSED,
         max_age=600,
     )
-    areas = (system, reports, threads, state, runs, run_streams, stateless, progress, assistant_routes, store)
+    areas = (
+        system,
+        reports,
+        threads,
+        state,
+        runs,
+        run_streams,
+        several_runs,
+        stateless,
+        progress,
+        assistant_routes,
+        store,
+    )
     routers = [area.router for area in areas]
     for router in routers:
         app.include_router(router)

@@ -24,6 +24,8 @@ class Body(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="ignore", frozen=True)
     # Fields that an auth handler may change.
     handlers_change: ClassVar[tuple[str, ...]] = ("metadata",)
+    # Whether the handler is asked when the body is read; if not, the route asks.
+    shown_to_handlers: ClassVar[bool] = True
 
     def asked(self) -> dict[str, Any]:
         """Returns what an auth handler is shown."""
@@ -44,7 +46,10 @@ class Body(BaseModel):
         body = decode(raw)
         if not isinstance(body, Mapping):
             raise Invalid("The request body must be a JSON object")
-        given = cls.given(cast("Mapping[str, Any]", body))
+        return cls._validated(cls.given(cast("Mapping[str, Any]", body)), raw)
+
+    @classmethod
+    def _validated(cls, given: dict[str, Any], raw: bytes) -> Self:
         if b"\\u0000" in raw:
             _refuse_nul(given)
         try:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
-from typing import Any, cast
+from collections.abc import AsyncGenerator
+from typing import Any
 
 from psycopg.rows import DictRow
 
 from adapter.errors import NotFound
 from adapter.store import requests
-from adapter.wire import dumps, interrupt_json
+from adapter.wire import dumps
 from api.deps import Parts
 from api.sse import WAITING
 
@@ -42,11 +42,4 @@ async def _outcome(parts: Parts, ended: DictRow) -> Any:
         thread = await requests.get_thread(parts.pool, str(ended["thread_id"]))
     except NotFound:
         return {}
-    snapshot = await parts.snapshots.outcome(thread, ended["graph_id"], str(ended["turn_id"]))
-    if snapshot is None:
-        return {}
-    values: Any = snapshot.values
-    if snapshot.interrupts and isinstance(values, Mapping):
-        questions = [interrupt_json(interrupt) for interrupt in snapshot.interrupts]
-        return {**cast("Mapping[str, Any]", values), "__interrupt__": questions}
-    return values
+    return await parts.snapshots.outcome(thread, ended["graph_id"], str(ended["turn_id"]))

@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.errors import EmptyInputError, InvalidUpdateError
 from langgraph.types import StateSnapshot, StateUpdate
 from psycopg.rows import DictRow
 
-from adapter._pregel import AnyGraph, copy_graph
+from adapter._pregel import AnyGraph
 from adapter.errors import Conflict, Invalid, NotFound, PublicError
 from adapter.graphs import Project
+from adapter.outcome import last_state, readable, values_of
 from adapter.saver import ORIGIN, VISIT
 from adapter.store.pool import Connection, Pool, store_errors
 from adapter.store.sql import query
@@ -70,16 +69,6 @@ class Snapshots:
         self._pool = pool
         self._turnstile = asyncio.Semaphore(_STATES_AT_A_TIME)
 
-    @asynccontextmanager
-    async def _graph(
-        self, thread: Mapping[str, Any], graph_id: str, on: Pool | Connection
-    ) -> AsyncGenerator[AnyGraph]:
-        """Yields the user's graph, reading and writing checkpoints on `on`."""
-        given = cast("Mapping[str, Any]", thread["config"].get("configurable") or {})
-        config: RunnableConfig = {"configurable": {**given, "thread_id": str(thread["thread_id"])}}
-        async with self._project.plain(graph_id, config) as graph, store_errors():
-            yield copy_graph(graph, checkpointer=AsyncPostgresSaver(cast("Any", on)))
-
     # ------------------------------------------------------------ read
 
     async def state(self, thread: DictRow, at: Address, *, subgraphs: bool) -> StateSnapshot | None:
@@ -91,7 +80,7 @@ class Snapshots:
         graph_id = graph_of(thread)
         if graph_id is None:
             return None
-        async with self._graph(thread, graph_id, self._pool) as graph:
+        async with readable(self._project, thread, graph_id, self._pool) as graph:
             return await _read(graph, at.config(str(thread["thread_id"])), subgraphs=subgraphs)
 
     async def history(
@@ -108,7 +97,7 @@ class Snapshots:
         if graph_id is None:
             return []
         earlier: RunnableConfig | None = {"configurable": {"checkpoint_id": before}} if before else None
-        async with self._graph(thread, graph_id, self._pool) as graph:
+        async with readable(self._project, thread, graph_id, self._pool) as graph:
             found = graph.aget_state_history(
                 at.config(str(thread["thread_id"])),
                 filter=dict(metadata) if metadata else None,
@@ -136,13 +125,13 @@ class Snapshots:
                 return None
         return None if snapshot is None or snapshot.created_at is None else snapshot.values
 
-    async def outcome(self, thread: DictRow, graph_id: str, turn_id: str) -> StateSnapshot | None:
-        """Returns the last state that a turn left, whatever ran after it; the head for one that left none."""
-        async with self._graph(thread, graph_id, self._pool) as graph:
-            config = Address().config(str(thread["thread_id"]))
-            async for snapshot in graph.aget_state_history(config, filter={"run_id": turn_id}, limit=1):
-                return snapshot
-            return await _read(graph, config, subgraphs=False)
+    async def outcome(self, thread: DictRow, graph_id: str, turn_id: str) -> Any:
+        """Returns what a turn left: its values, and its questions under `__interrupt__`.
+
+        Raises:
+            NotFound: the project has no such graph any more.
+        """
+        return values_of(await last_state(self._project, self._pool, thread, graph_id, turn_id))
 
     # ------------------------------------------------------------ edit
 
@@ -165,7 +154,7 @@ class Snapshots:
                     f"Thread '{thread_id}' has no assigned graph ID. Run the thread once, or set 'graph_id' in its "
                     "metadata, before editing its state."
                 )
-            async with self._graph(thread, graph_id, conn) as graph:
+            async with readable(self._project, thread, graph_id, conn) as graph:
                 head = await _read(graph, Address(None, at.checkpoint_ns).config(thread_id), subgraphs=False)
                 config, forks = _edit_config(at, thread_id, graph_id, head)
                 edited = await _edit(graph, config, updates)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
 from psycopg.rows import DictRow
@@ -23,8 +23,8 @@ from adapter.store import requests
 from adapter.store.pool import Pool
 from api.errors import Unavailable
 from workflows import names
-from workflows.contracts import Defaults, Progress, Queued, Submit
-from workflows.start import submit
+from workflows.contracts import Defaults, Delayed, Progress, Queued, Submit
+from workflows.start import submit, submit_later
 
 log = logging.getLogger("turns.api")
 
@@ -116,10 +116,13 @@ class TurnGateway:
     async def _start(self, turn: DictRow, *, cut_in: bool, roll_back: bool) -> None:
         thread_id, turn_id, seq = str(turn["thread_id"]), str(turn["turn_id"]), int(turn["seq"])
         try:
+            if turn["due_at"] is not None:
+                await self._delay(turn, cut_in=cut_in, roll_back=roll_back)
+                return
             if cut_in:
                 # What waits is cut in on, too; a run that such a turn may still get does nothing.
                 await requests.cancel_waiting(self._pool, thread_id, seq, roll_back=roll_back)
-            await self._submit(thread_id, Submit(Queued(turn_id, seq), cut_in, roll_back))
+            await self._submit(thread_id, Submit(_queued(turn), cut_in, roll_back))
             if cut_in:
                 await requests.notify_cut_in(self._pool, thread_id, seq)
             await requests.notify_thread(self._pool, thread_id)
@@ -133,6 +136,12 @@ class TurnGateway:
 
     async def _submit(self, thread_id: str, request: Submit) -> None:
         await submit(self._client, thread_id, request, task_queue=self._task_queue, defaults=self._defaults)
+
+    async def _delay(self, turn: DictRow, *, cut_in: bool, roll_back: bool) -> None:
+        thread_id, due = str(turn["thread_id"]), turn["due_at"]
+        request = Delayed(thread_id, str(turn["turn_id"]), cut_in, roll_back, self._defaults)
+        seconds = max(0.0, (due - datetime.now(UTC)).total_seconds())
+        await submit_later(self._client, request, seconds=seconds, task_queue=self._task_queue)
 
     async def close(self) -> None:
         """Waits shortly for submits under way, then gives them up."""
@@ -169,7 +178,7 @@ class TurnGateway:
     async def _take_back(self, thread_id: str, turn_id: str) -> None:
         """Starts a run that takes the turn back, if it is still open; its effects are undone there."""
         turn = await requests.get_turn(self._pool, thread_id, turn_id)
-        await self._submit(thread_id, Submit(Queued(turn_id, int(turn["seq"])), roll_back=True))
+        await self._submit(thread_id, Submit(_queued(turn), roll_back=True))
 
     async def _signal(self, thread_id: str, signal: str, turn_id: str) -> bool:
         """Tells the thread's run; returns False when there is none."""
@@ -227,6 +236,10 @@ class TurnGateway:
             return await self._client.service_client.check_health(timeout=_QUERY_TIMEOUT)
         except (RPCError, RuntimeError):
             return False
+
+
+def _queued(turn: DictRow) -> Queued:
+    return Queued(str(turn["turn_id"]), int(turn["seq"]), "webhook" in turn["request"])
 
 
 def _take_label(labels: list[str], node: str) -> str:

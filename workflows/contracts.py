@@ -36,10 +36,12 @@ class Queued:
     Attributes:
         turn_id: the turn.
         seq: its place in the thread's order of acceptance.
+        hook: whether somebody wants to be called when it has ended.
     """
 
     turn_id: str
     seq: int
+    hook: bool = False
 
 
 @dataclass(frozen=True)
@@ -235,6 +237,37 @@ class HandOver:
     queue: tuple[Queued, ...]
     defaults: Defaults
     orphans: bool = False
+
+
+@dataclass(frozen=True)
+class Delayed:
+    """Argument of the delay workflow, whose start Temporal delays: a turn that is due when it runs.
+
+    Attributes:
+        cut_in: see `Submit`.
+        roll_back: see `Submit`.
+    """
+
+    thread_id: str
+    turn_id: str
+    cut_in: bool
+    roll_back: bool
+    defaults: Defaults
+
+
+@dataclass(frozen=True)
+class Webhook:
+    """Argument of the webhook workflow: a turn whose end somebody wants to be told.
+
+    Attributes:
+        started_at: when the turn's run started, Unix time.
+        end: names this end of the turn; another one, after a Reset, has another name.
+    """
+
+    thread_id: str
+    turn_id: str
+    started_at: float
+    end: str
 
 
 @dataclass(frozen=True)

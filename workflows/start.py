@@ -1,8 +1,9 @@
-"""Owns the one call that starts or joins a thread's run: update-with-start, used by the API and by hand-overs."""
+"""Owns the calls that bring a turn to Temporal: update-with-start, used by the API and by hand-overs, and the delay."""
 
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 from temporalio.client import (
@@ -15,7 +16,7 @@ from temporalio.client import (
 from temporalio.common import WorkflowIDConflictPolicy
 
 from workflows import names
-from workflows.contracts import Defaults, Submit, Submitted, TurnInput
+from workflows.contracts import Defaults, Delayed, Submit, Submitted, TurnInput
 
 _TRIES = 20
 
@@ -48,6 +49,23 @@ async def submit(
                 raise
             await asyncio.sleep(0.02 * (attempt + 1))
     raise AssertionError("unreachable")
+
+
+async def submit_later(client: Client, request: Delayed, *, seconds: float, task_queue: str) -> None:
+    """Has a turn submitted after a time; calling it again for the same turn changes nothing.
+
+    Raises:
+        RPCError: Temporal is not reachable.
+    """
+    await client.start_workflow(
+        names.DELAY_WORKFLOW,
+        request,
+        id=f"delayed/{request.turn_id}",
+        task_queue=task_queue,
+        start_delay=timedelta(seconds=seconds),
+        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+        static_summary=f"thread {request.thread_id}",
+    )
 
 
 def _run_closed(exc: RPCError | WorkflowUpdateFailedError) -> bool:

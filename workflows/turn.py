@@ -31,6 +31,7 @@ from workflows.contracts import (
     Submitted,
     TaskPath,
     TurnInput,
+    Webhook,
 )
 from workflows.policy import activity_options, bookkeeping_options, compensation_options
 
@@ -160,6 +161,8 @@ class TurnWorkflow:
                 if self._stopping:
                     self._task.cancel()
                 await self._task
+                if self._older is None and self._going is None and not self._gone:
+                    await _outlast(self._call_webhook(turn))
                 return "finished"
             except BaseException as exc:
                 stopped = is_cancelled_exception(exc) or isinstance(exc, asyncio.CancelledError)
@@ -167,6 +170,8 @@ class TurnWorkflow:
                 if stopped or (self._stopping and isinstance(exc, ActivityError)):
                     if (refused := await _outlast(self._finish_stopped(turn))) is not None:
                         await _outlast(self._fail_unless_reset(turn, refused))
+                    elif not self._rolling_back:
+                        await _outlast(self._call_webhook(turn))
                     return "stopped"
                 if isinstance(exc, _MovedOn):
                     # This run was made by Reset to a step that the thread is past: it forks there. Task ids change.
@@ -226,6 +231,7 @@ class TurnWorkflow:
         if recorded.run_id not in (workflow.info().run_id, *self._tried_again):
             self._tried_again.append(recorded.run_id)
             return
+        await self._call_webhook(turn)
         self._turn = None
         await workflow.wait_condition(workflow.all_handlers_finished)
         raise ApplicationError(f"{node} failed: {kind}", type=names.TURN_FAILED, non_retryable=True)
@@ -241,6 +247,19 @@ class TurnWorkflow:
                 parent_close_policy=ParentClosePolicy.ABANDON,
             )
             orphans = False
+
+    async def _call_webhook(self, turn: Queued) -> None:
+        """Has whoever asked for it told that the turn has ended; nobody waits for that."""
+        if not turn.hook:
+            return
+        info = workflow.info()
+        await workflow.start_child_workflow(
+            names.WEBHOOK_WORKFLOW,
+            Webhook(self._start.thread_id, turn.turn_id, info.start_time.timestamp(), info.run_id),
+            id=f"webhook/{turn.turn_id}/{workflow.uuid4()}",
+            parent_close_policy=ParentClosePolicy.ABANDON,
+            static_summary=f"thread {self._start.thread_id}",
+        )
 
     # ------------------------------------------------------------ steps
 

@@ -373,10 +373,39 @@ WITH t AS (
           SELECT count(*) FROM turns.turn o WHERE o.thread_id = %(thread_id)s AND o.status IN ('pending', 'running')))
     RETURNING thread_id, last_seq
 )
-INSERT INTO turns.turn (turn_id, thread_id, seq, graph_id, assistant_id, request, request_hash, metadata, strategy)
+INSERT INTO turns.turn (
+    turn_id, thread_id, seq, graph_id, assistant_id, request, request_hash, metadata, strategy, created_at, due_at)
 SELECT %(turn_id)s, thread_id, last_seq, %(graph_id)s, %(assistant_id)s, %(request)s, %(request_hash)s,
-       %(metadata)s, %(strategy)s
+       %(metadata)s, %(strategy)s,
+       -- As in the Agent Server, the creation of a delayed run is when it is due.
+       now() + make_interval(secs => %(delay)s),
+       CASE WHEN %(delay)s > 0 THEN now() + make_interval(secs => %(delay)s) END
 FROM t ON CONFLICT (turn_id) DO NOTHING RETURNING *
+
+-- name: fall_due
+-- A turn that waited for a time takes its place in the thread's order of acceptance. Runs after `hold_thread`. Returns
+-- the turn if it waits for its begin, also when an earlier call has moved it.
+WITH h AS (
+    UPDATE turns.thread h SET last_seq = h.last_seq + 1, updated_at = now() FROM turns.turn t
+    WHERE t.turn_id = %(turn_id)s AND t.status = 'pending' AND t.due_at IS NOT NULL AND h.thread_id = t.thread_id
+    RETURNING h.last_seq
+), moved AS (
+    UPDATE turns.turn SET seq = h.last_seq, due_at = NULL FROM h
+    WHERE turn_id = %(turn_id)s AND status = 'pending' AND due_at IS NOT NULL
+    RETURNING turn_id, seq, request ? 'webhook' AS hook
+)
+SELECT * FROM moved UNION ALL
+SELECT turn_id, seq, request ? 'webhook' FROM turns.turn
+WHERE turn_id = %(turn_id)s AND status = 'pending' AND NOT EXISTS (SELECT 1 FROM moved)
+
+-- name: turns_to_cancel
+-- Open turns by id, a page at a time: those of one thread that are named, or all of a status.
+SELECT t.turn_id, t.thread_id FROM turns.turn t JOIN turns.thread h USING (thread_id)
+WHERE t.status = ANY (%(statuses)s::text[]) AND t.turn_id > %(after)s
+  AND (%(thread_id)s::uuid IS NULL OR t.thread_id = %(thread_id)s)
+  AND (%(turn_ids)s::uuid[] IS NULL OR t.turn_id = ANY (%(turn_ids)s::uuid[]))
+  AND (%(only)s::jsonb[] IS NULL OR h.metadata @> ANY (%(only)s::jsonb[]))
+ORDER BY t.turn_id LIMIT %(limit)s
 
 -- name: get_turn
 SELECT * FROM turns.turn WHERE turn_id = %(turn_id)s
@@ -390,7 +419,7 @@ WHERE thread_id = %(thread_id)s AND (%(status)s::text IS NULL OR status = %(stat
 ORDER BY seq DESC LIMIT %(limit)s OFFSET %(offset)s
 
 -- name: open_turns
-SELECT turn_id, status, seq FROM turns.turn
+SELECT turn_id, status, seq, due_at, request ? 'webhook' AS hook FROM turns.turn
 WHERE thread_id = %(thread_id)s AND status IN ('pending', 'running') ORDER BY seq
 
 -- name: cancel_waiting
@@ -439,14 +468,14 @@ WITH t AS (
 SELECT turn_id, pg_notify('turns', turn_id::text) FROM t
 
 -- name: stranded_turns
--- Recorded but never started: the API died between the row and the workflow.
-SELECT t.thread_id, t.turn_id, t.seq, t.graph_id, t.strategy FROM turns.turn t
+-- Recorded but never started: the API died between the row and the workflow. Or due, and whoever should say so is gone.
+SELECT t.thread_id, t.turn_id, t.seq, t.due_at, t.request ? 'webhook' AS hook FROM turns.turn t
 WHERE t.status = 'pending' AND t.created_at < now() - make_interval(secs => %(age_seconds)s)
 ORDER BY t.thread_id, t.seq LIMIT %(limit)s
 
 -- name: quiet_turns
 -- Running by their rows, and untouched for a while: as many as can be asked about, other ones each time.
-SELECT t.thread_id, t.turn_id, t.seq FROM turns.turn t
+SELECT t.thread_id, t.turn_id, t.seq, t.due_at, t.request ? 'webhook' AS hook FROM turns.turn t
 WHERE t.status = 'running' AND t.updated_at < now() - make_interval(secs => %(age_seconds)s)
 ORDER BY random() LIMIT %(limit)s
 
@@ -470,8 +499,9 @@ WHERE t.turn_id = %(turn_id)s
 -- name: older_open
 -- A turn of the same thread that was accepted earlier and has not ended. One that is running by its row has lost its
 -- run (somebody terminated it, or reset an older one), since Temporal runs one a thread at a time.
-SELECT o.turn_id, o.seq FROM turns.turn t JOIN turns.turn o ON o.thread_id = t.thread_id AND o.seq < t.seq
-WHERE t.turn_id = %(turn_id)s AND t.status = 'pending' AND o.status IN ('pending', 'running')
+SELECT o.turn_id, o.seq, o.request ? 'webhook' AS hook
+FROM turns.turn t JOIN turns.turn o ON o.thread_id = t.thread_id AND o.seq < t.seq
+WHERE t.turn_id = %(turn_id)s AND t.status = 'pending' AND o.status IN ('pending', 'running') AND o.due_at IS NULL
 ORDER BY o.seq LIMIT 1
 
 -- name: start_turn

@@ -38,6 +38,7 @@ class NewTurn:
         queued_turns: how many turns may wait on the thread, this one included; None is any number.
         user: who it is run for, as JSON; not a part of what makes two requests the same.
         only: threads that whoever asks may run turns on.
+        delay: seconds until it may begin, behind what its thread accepts meanwhile.
     """
 
     thread_id: str
@@ -54,6 +55,7 @@ class NewTurn:
     asked: Mapping[str, Any] | None = None
     user: Mapping[str, Any] | None = None
     only: Only = EVERYTHING
+    delay: float = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,7 @@ async def record_turn(pool: Pool, new: NewTurn) -> Recorded:
         "refuse_busy": new.refuse_busy,
         "queued_turns": new.queued_turns,
         "only": new.only.sql(),
+        "delay": new.delay,
     }
     async with store_errors(), pool.connection() as conn, conn.transaction():
         row = await _record(conn, params)
@@ -365,6 +368,39 @@ async def list_turns(
 ) -> list[DictRow]:
     """Returns a thread's turns, the newest first."""
     return await fetch_all(pool, "list_turns", thread_id=thread_id, status=status, limit=limit, offset=offset)
+
+
+async def turns_to_cancel(
+    pool: Pool,
+    *,
+    statuses: Sequence[str],
+    thread_id: str | None,
+    turn_ids: Sequence[str] | None,
+    after: str,
+    limit: int,
+    only: Only,
+) -> list[DictRow]:
+    """Returns `turn_id` and `thread_id` of open turns, in the order of their ids, after one.
+
+    Args:
+        pool: PostgreSQL.
+        statuses: "pending", "running", or both.
+        thread_id: None is any thread.
+        turn_ids: None is all of them.
+        after: the last id of the page before.
+        limit: of a page.
+        only: threads that whoever asks may see.
+    """
+    return await fetch_all(
+        pool,
+        "turns_to_cancel",
+        statuses=list(statuses),
+        thread_id=thread_id,
+        turn_ids=None if turn_ids is None else list(turn_ids),
+        after=after,
+        limit=limit,
+        only=only.sql(),
+    )
 
 
 async def delete_turn(pool: Pool, thread_id: str, turn_id: str) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from adapter.errors import NotFound, Superseded, Undone
@@ -245,6 +246,18 @@ async def roll_back(conn: Connection, turn: TurnRow) -> None:
         await conn.execute(query("roll_back_checkpoints"), {"thread": turn.thread_id, "turn": turn.turn_id})
         await restore_base(conn, turn)
     await delete(conn, turn.turn_id, ("pending", "running"))
+
+
+async def fall_due(pool: Pool, thread_id: str, turn_id: str) -> DictRow | None:
+    """Gives a turn that waited for a time its place behind all that its thread has accepted meanwhile.
+
+    Returns:
+        `turn_id`, `seq` and `hook` of the turn, also when it has its place already; None when it was cancelled, was
+        deleted, or has begun.
+    """
+    async with store_errors(), pool.connection() as conn, conn.transaction():
+        await conn.execute(query("hold_thread"), {"thread_id": thread_id})
+        return await (await conn.execute(query("fall_due"), {"turn_id": turn_id})).fetchone()
 
 
 async def restore_base(conn: Connection, turn: TurnRow) -> None:

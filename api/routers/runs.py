@@ -12,6 +12,7 @@ from psycopg.rows import DictRow
 from starlette.responses import Response
 
 from adapter.errors import NotFound
+from adapter.run_form import run_json
 from adapter.store import requests
 from api.accept import accept
 from api.access import AccessDep
@@ -22,7 +23,6 @@ from api.places import run_place
 from api.relay import is_final
 from api.schemas.runs import RunCreate
 from api.schemas.threads import Limit, Offset
-from api.shapes import run_json
 from api.sse import waiting_json
 
 router = APIRouter(prefix="/threads/{thread_id}/runs", tags=["runs"])

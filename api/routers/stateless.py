@@ -6,6 +6,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from adapter.errors import NotFound
+from adapter.run_form import run_json
 from adapter.store.pool import fetch_one
 from api.accept import accept, stateless_thread_id
 from api.access import AccessDep
@@ -15,7 +16,6 @@ from api.places import run_place, stateless_place
 from api.relay import canceller, start_offset, stream_of
 from api.routers.run_streams import LastEventId, Modes, cancels
 from api.routers.runs import IdempotencyKey, RunBody
-from api.shapes import run_json
 from api.sse import waiting_json
 
 router = APIRouter(prefix="/runs", tags=["stateless runs"])

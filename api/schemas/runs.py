@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self, cast
+from uuid import UUID
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from api.bodies import Body
+from adapter.errors import Invalid
+from api.bodies import Body, decode
 from api.schemas.commands import Command
 from api.schemas.threads import Metadata
+
+# Ten years.
+_LONGEST_DELAY_SECONDS = 315_360_000
 
 StreamMode = Literal[
     "values",
@@ -70,8 +76,8 @@ class RunCreate(Body):
     on_disconnect: Literal["cancel", "continue"] | None = None
     on_completion: Literal["delete", "keep"] = "delete"
     durability: Literal["sync", "async", "exit"] | None = None
-    after_seconds: float = 0
-    webhook: str | None = None
+    after_seconds: Annotated[float, Field(ge=0, le=_LONGEST_DELAY_SECONDS)] = 0
+    webhook: Annotated[str, Field(max_length=4096)] | None = None
     feedback_keys: list[str] | None = None
 
     @field_validator("checkpoint")
@@ -106,6 +112,8 @@ class RunCreate(Body):
         if self.config is not None:
             given = self.config.model_dump(exclude_unset=True)
             stored["config"] = {name: value for name, value in given.items() if value is not None}
+        if self.after_seconds:
+            stored["after_seconds"] = self.after_seconds
         return stored
 
 
@@ -123,4 +131,52 @@ _OF_THE_TURN = (
     "interrupt_after",
     "durability",
     "feedback_keys",
+    "webhook",
 )
+
+
+class RunBatch(Body):
+    """POST /runs/batch: a list of bodies, each of a run without a thread of the client's."""
+
+    shown_to_handlers: ClassVar[bool] = False
+
+    runs: Annotated[list[RunCreate], Field(min_length=1, max_length=100)]
+
+    @classmethod
+    def of(cls, raw: bytes) -> Self:
+        """Returns the model of a request's bytes.
+
+        Raises:
+            Invalid: they are not a list of such bodies.
+        """
+        listed = decode(raw)
+        if not isinstance(listed, list):
+            raise Invalid("The request body must be a JSON array")
+        return cls._validated({"runs": [_without_nulls(item) for item in cast("list[Any]", listed)]}, raw)
+
+
+class RunsCancel(Body):
+    """POST /runs/cancel: runs of one thread by their ids, or all of a status."""
+
+    handlers_change: ClassVar[tuple[str, ...]] = ()
+
+    thread_id: UUID | None = None
+    run_ids: Annotated[list[UUID], Field(min_length=1, max_length=1000)] | None = None
+    status: Literal["pending", "running", "all"] | None = None
+
+    @model_validator(mode="after")
+    def _says_which(self) -> Self:
+        if (self.status is None) == (self.run_ids is None):
+            raise ValueError("give either status, or thread_id and run_ids")
+        if self.run_ids is not None and self.thread_id is None:
+            raise ValueError("run_ids needs the thread_id of its runs")
+        return self
+
+    @property
+    def statuses(self) -> tuple[str, ...]:
+        """Statuses of the runs that are meant."""
+        return ("pending", "running") if self.status in (None, "all") else (self.status,)
+
+
+def _without_nulls(item: Any) -> Any:
+    return RunCreate.given(cast("Mapping[str, Any]", item)) if isinstance(item, Mapping) else item
