@@ -82,6 +82,8 @@ ANSWERS: Final[Mapping[str, Answers]] = {
     "POST /runs": _STARTED,
     "POST /runs/stream": _STREAMS_NEW,
     "POST /runs/wait": _WAITS,
+    "POST /runs/batch": Answers(list[a.Run], _STARTS),
+    "POST /runs/cancel": Answers(None, (404,), empty=(204,)),
     "GET /runs/{run_id}/stream": Answers(stream=True, refusals=(404,)),
     "POST /assistants": Answers(a.Assistant, (400, 404, 409)),
     "POST /assistants/search": Answers(list[a.Assistant], (404,), selected=True),

@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self, cast
 from uuid import UUID
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import CoreSchema
 
 from adapter.errors import Invalid
 from api.bodies import Body, decode
@@ -141,6 +150,14 @@ class RunBatch(Body):
     shown_to_handlers: ClassVar[bool] = False
 
     runs: Annotated[list[RunCreate], Field(min_length=1, max_length=100)]
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Returns the schema of what is sent, which is the list itself."""
+        whole = handler.resolve_ref_schema(handler(core_schema))
+        return {"type": "array", **whole["properties"]["runs"]}
 
     @classmethod
     def of(cls, raw: bytes) -> Self:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import psycopg
@@ -111,6 +111,8 @@ def attempts(theirs: Theirs, *, keys: bool) -> dict[str, Attempt]:
         "POST /runs": Attempt(elsewhere, finds=(200, None)),
         "POST /runs/stream": Attempt(elsewhere, finds=(200, None)),
         "POST /runs/wait": Attempt(elsewhere, finds=(200, None)),
+        "POST /runs/batch": Attempt([elsewhere], finds=(200, None)),
+        "POST /runs/cancel": Attempt({"thread_id": theirs.busy[0], "run_ids": [theirs.busy[1]]}),
         "GET /runs/{run_id}/stream": Attempt(),
         "POST /assistants": Attempt(
             {"assistant_id": theirs.assistant, "graph_id": "graph", "if_exists": "do_nothing"},
@@ -279,7 +281,8 @@ async def test_the_owner_may(api: Serving) -> None:
             method, path = path_of(route, thread, run, theirs, theirs.assistant)
             body = {"metadata": {"x": 1}} if method == "PATCH" else tried[route].body
             if route.startswith("POST /runs") and not with_keys(api):
-                body = {**body, "assistant_id": theirs.assistant}  # one of one's own serves as well
+                # One of one's own serves as well.
+                body = _as(theirs.assistant, body)
             query = tried[route].query.replace("rollback&wait=1", "interrupt")
             async with alice.stream(method, path + query, json=body) as answered:
                 # A thread that is busy, or exists, is a conflict; it is found all the same.
@@ -287,6 +290,12 @@ async def test_the_owner_may(api: Serving) -> None:
                 if route in ("GET /store/items", "POST /store/items/search", "POST /store/namespaces"):
                     await answered.aread()
                     assert "notes" in answered.text, (route, answered.text)
+
+
+def _as(assistant: str, body: Any) -> Any:
+    if isinstance(body, list):
+        return [_as(assistant, one) for one in cast("list[Any]", body)]
+    return {**body, "assistant_id": assistant}
 
 
 async def test_nobody(api: Serving) -> None:
