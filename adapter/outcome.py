@@ -34,6 +34,21 @@ async def readable(
         yield copy_graph(graph, checkpointer=AsyncPostgresSaver(cast("Any", on)))
 
 
+async def state_at(graph: AnyGraph, config: RunnableConfig, *, subgraphs: bool) -> StateSnapshot:
+    """Returns a state of a graph that `readable` has made.
+
+    Raises:
+        ValueError: its namespace names no subgraph.
+    """
+    try:
+        return await graph.aget_state(config, subgraphs=subgraphs)
+    except Exception:
+        # One of the graph's reducers may not take what was written last, such as an input that it was not made for.
+        # That is not applied to a state whose checkpoint is named.
+        saved = await cast("AsyncPostgresSaver", graph.checkpointer).aget_tuple(config)
+        return await graph.aget_state(config if saved is None else saved.config, subgraphs=subgraphs)
+
+
 async def last_state(
     project: Project, pool: Pool, thread: Mapping[str, Any], graph_id: str, turn_id: str
 ) -> StateSnapshot:
@@ -46,7 +61,7 @@ async def last_state(
     async with readable(project, thread, graph_id, pool) as graph:
         async for snapshot in graph.aget_state_history(config, filter={"run_id": turn_id}, limit=1):
             return snapshot
-        return await graph.aget_state(config)
+        return await state_at(graph, config, subgraphs=False)
 
 
 def values_of(snapshot: StateSnapshot) -> Any:

@@ -19,7 +19,7 @@ from psycopg.rows import DictRow
 from adapter._pregel import AnyGraph
 from adapter.errors import Conflict, Invalid, NotFound, PublicError
 from adapter.graphs import Project
-from adapter.outcome import last_state, readable, values_of
+from adapter.outcome import last_state, readable, state_at, values_of
 from adapter.saver import ORIGIN, VISIT
 from adapter.store.pool import Connection, Pool, store_errors
 from adapter.store.sql import query
@@ -194,21 +194,9 @@ def graph_of(thread: Mapping[str, Any]) -> str | None:
 
 async def _read(graph: AnyGraph, config: RunnableConfig, *, subgraphs: bool) -> StateSnapshot:
     try:
-        try:
-            return await graph.aget_state(config, subgraphs=subgraphs)
-        except Exception:
-            # One of the graph's reducers may not take what was written last, such as an input that it was not made for.
-            # That is not applied to a state whose checkpoint is named.
-            return await graph.aget_state(await _head(graph, config), subgraphs=subgraphs)
+        return await state_at(graph, config, subgraphs=subgraphs)
     except ValueError as exc:  # a namespace that names no subgraph
         raise Invalid(str(exc)) from None
-
-
-async def _head(graph: AnyGraph, config: RunnableConfig) -> RunnableConfig:
-    """Returns the address of the checkpoint that a config means, by its id."""
-    saver = cast("AsyncPostgresSaver", graph.checkpointer)
-    saved = await saver.aget_tuple(config)
-    return config if saved is None else saved.config
 
 
 def _edit_config(

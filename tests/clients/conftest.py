@@ -31,7 +31,7 @@ async def script(postgres: Postgres, temporal: str) -> AsyncIterator[RunScript]:
         "chat": chat(gates),
         "agent": scripted_agent(),
     }
-    async with serving(postgres.clone(), temporal, graphs) as api:
+    async with serving(postgres.clone(), temporal, graphs, webhook_private=True) as api:
         async with proxy(int(api.url.rpartition(":")[2])) as way, gates.served(way.cut) as gates_url:
             cut = f"http://127.0.0.1:{way.port}"
             yield lambda name: run_script(name, api=api.url, gates=gates_url, cut=cut)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterator
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from langgraph_sdk.errors import NotFoundError
@@ -21,8 +21,6 @@ CLIENTS = ("assistants", "threads", "runs", "store")
 NOT_SERVED = {
     "threads.stream": "the event protocol",
     "threads.join_stream": "a stream of a whole thread, whatever runs on it",
-    "runs.create_batch": "several runs in one request",
-    "runs.cancel_many": "several cancels in one request",
 }
 
 
@@ -58,8 +56,6 @@ async def test_what_is_not_served_is_absent(api: Serving) -> None:
     thread = await api.thread()
     with pytest.raises(NotFoundError):
         await _all(await api.sdk.threads.join_stream(thread))
-    with pytest.raises(NotFoundError):
-        await api.sdk.runs.create_batch(cast("Any", [{"assistant_id": "agent"}]))
     assert (await api.http.post(f"/threads/{thread}/commands", json={})).status_code == 404
 
 
@@ -125,10 +121,16 @@ async def _runs(runs: Any, thread: str, held: Held) -> None:
     await held.started.wait()
     assert await runs.cancel(thread, running, wait=True) == {}
     assert (await runs.get(thread, running))["status"] == "interrupted"
+    waits = (await runs.create(thread, "agent", input=HI, after_seconds=3600))["run_id"]
+    await runs.cancel_many(thread_id=thread, run_ids=[waits])
+    assert (await runs.get(thread, waits))["status"] == "interrupted"
     await runs.delete(thread, one)
     with pytest.raises(NotFoundError):
         await runs.get(thread, one)
     # Without a thread.
+    assert [run["status"] for run in await runs.create_batch([{"assistant_id": "agent", "input": HI}])] == [
+        "pending"
+    ]
     assert (await runs.wait(None, "agent", input=HI))["trail"][-1] == "finish"
     assert (await _all(runs.stream(None, "agent", input=HI)))[-1].data["trail"][-1] == "finish"
 

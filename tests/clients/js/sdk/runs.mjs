@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { createServer } from "node:http";
 import { assert, check, left, open, reached, refused, unique } from "../harness.mjs";
 import { client, newThread, usedThread } from "./client.mjs";
 
@@ -153,6 +154,57 @@ check("runs.cancel rolls back", async () => {
   await runs.cancel(thread, run, true, "rollback");
   await refused(404, () => runs.get(thread, run));
   assert.deepEqual((await threads.getState(thread)).values, {});
+});
+
+check("runs.cancelMany by ids", async () => {
+  const [threadId, running, gate] = await held();
+  const next = await runs.create(threadId, "chat", { input: say("queued") });
+  await runs.cancelMany({ threadId, runIds: [running, next.run_id] });
+  await left(gate);
+  for (const id of [running, next.run_id]) {
+    await runs.join(threadId, id);
+    assert.equal((await runs.get(threadId, id)).status, "interrupted");
+  }
+  await refused(404, () => runs.cancelMany({ threadId, runIds: [running] }));
+});
+
+check("runs.cancelMany by status", async () => {
+  const [threadId, running, gate] = await held();
+  const next = await runs.create(threadId, "chat", { input: say("queued") });
+  await runs.cancelMany({ status: "pending" });
+  assert.equal((await runs.get(threadId, next.run_id)).status, "interrupted");
+  assert.equal((await runs.get(threadId, running)).status, "running");
+  await runs.cancelMany({ status: "all", action: "rollback" });
+  await left(gate);
+  await runs.join(threadId, running).catch(() => null);
+  await refused(404, () => runs.get(threadId, running));
+});
+
+check("runs.create after some seconds", async () => {
+  const thread = await newThread();
+  const later = await runs.create(thread, "steps", { input: { trail: ["later"] }, afterSeconds: 0.5 });
+  assert.equal(later.status, "pending");
+  assert.deepEqual(await runs.wait(thread, "steps", { input }), { trail: ["in", "a", "b"] });
+  const trail = ["in", "a", "b", "later", "a", "b"];
+  assert.deepEqual(await runs.join(thread, later.run_id), { trail });
+});
+
+check("runs.create with a webhook", async () => {
+  let called;
+  const told = new Promise((done) => (called = done));
+  const receiver = createServer(async (request, response) => {
+    let body = "";
+    for await (const part of request) body += part;
+    response.end();
+    called(JSON.parse(body));
+  });
+  await new Promise((done) => receiver.listen(0, "127.0.0.1", done));
+  const webhook = `http://127.0.0.1:${receiver.address().port}/told?by=us`;
+  const thread = await newThread();
+  const run = await runs.create(thread, "steps", { input, webhook });
+  const { run_id, thread_id, status, values } = await told;
+  assert.deepEqual([run_id, thread_id, status, values], [run.run_id, thread, "success", { trail: ["in", "a", "b"] }]);
+  receiver.close();
 });
 
 check("a busy thread", async () => {

@@ -26,6 +26,12 @@ check("stateless runs.create and joinStream", async () => {
   assert.deepEqual((await threads.getState(run.thread_id)).values, { trail: ["in", "a", "b"] });
 });
 
+check("runs.createBatch", async () => {
+  const made = await runs.createBatch(["x", "y"].map((one) => ({ assistantId: "steps", input: { trail: [one] } })));
+  const ended = await Promise.all(made.map(({ thread_id, run_id }) => runs.join(thread_id, run_id)));
+  assert.deepEqual(ended.map((one) => one.trail), [["x", "a", "b"], ["y", "a", "b"]]);
+});
+
 check("threads of stateless runs are not listed", async () => {
   const metadata = { team: unique("team") };
   const listed = async () => (await threads.search({ metadata })).map((one) => one.thread_id);
