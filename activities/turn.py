@@ -16,9 +16,8 @@ from activities.step import make_claim
 from adapter import faultpoints
 from adapter.compensation import undo
 from adapter.errors import NotFound, Superseded, Undone
-from adapter.store import turns
+from adapter.store import stops, turns
 from adapter.store.pool import Pool, fetch_all, store_errors
-from adapter.store.requests import cancel_waiting, notify_cut_in
 from adapter.wire import dumps
 from adapter.writer import Event, append_events, assert_claim
 from workflows import names
@@ -184,22 +183,25 @@ class TurnActivities:
     async def fall_due(self, request: Delayed) -> None:
         """Submits a turn that waited for a time, behind what was accepted meanwhile; a cancelled one stays away."""
         thread_id = request.thread_id
-        async with beating():
-            row = await turns.fall_due(self._pool, thread_id, request.turn_id)
-            if row is None:
-                return
-            turn = queued(row)
-            if request.cut_in:
-                await cancel_waiting(self._pool, thread_id, turn.seq, roll_back=request.roll_back)
-            await submit(
-                self._client,
-                thread_id,
-                Submit(turn, request.cut_in, request.roll_back),
-                task_queue=self._task_queue,
-                defaults=request.defaults,
-            )
-            if request.cut_in:
-                await notify_cut_in(self._pool, thread_id, turn.seq)
+        try:
+            async with beating():
+                row = await turns.fall_due(self._pool, thread_id, request.turn_id)
+                if row is None:
+                    return
+                turn = queued(row)
+                if request.cut_in:
+                    await stops.cancel_waiting(self._pool, thread_id, turn.seq, roll_back=request.roll_back)
+                await submit(
+                    self._client,
+                    thread_id,
+                    Submit(turn, request.cut_in, request.roll_back),
+                    task_queue=self._task_queue,
+                    defaults=request.defaults,
+                )
+                if request.cut_in:
+                    await stops.notify_cut_in(self._pool, thread_id, turn.seq)
+        except Exception as exc:
+            raise translate(exc) from None
 
     @activity.defn(name=names.SWEEP)
     async def sweep(self) -> int:
@@ -215,11 +217,9 @@ class TurnActivities:
             rows += [row for row in quiet if await self._lost_its_run(str(row["thread_id"]))]
             for row in rows:
                 thread_id = str(row["thread_id"])
-                due = (
-                    row
-                    if row["due_at"] is None
-                    else await turns.fall_due(self._pool, thread_id, str(row["turn_id"]))
-                )
+                due: DictRow | None = row
+                if row["due_at"] is not None:
+                    due = await turns.fall_due(self._pool, thread_id, str(row["turn_id"]))
                 if due is not None:
                     await self._submit(thread_id, queued(due), self._defaults)
         return len(rows)

@@ -9,8 +9,9 @@ from typing import Any
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from activities.failures import translate
 from adapter import webhook
-from adapter.errors import NotFound
+from adapter.errors import NotFound, StoreUnavailable
 from adapter.graphs import Project
 from adapter.outcome import last_state, values_of
 from adapter.run_form import run_json, when
@@ -52,6 +53,8 @@ class WebhookActivities:
             body = await self._body(turn, request)
         except NotFound:
             return "nothing to tell"  # the turn or its thread was deleted meanwhile
+        except Exception as exc:
+            raise translate(exc) from None
         headers = {"Idempotency-Key": f"{request.turn_id}:{request.end}"}
         try:
             status = await webhook.post(url, body, headers=headers, private=self._private)
@@ -77,6 +80,8 @@ class WebhookActivities:
         try:
             snapshot = await last_state(self._project, self._pool, thread, turn["graph_id"], request.turn_id)
             payload["values"] = values_of(snapshot)
-        except (ValueError, TypeError, KeyError, AttributeError) as exc:
+        except StoreUnavailable:
+            raise
+        except Exception as exc:  # of the user's own code, or the project has no such graph any more
             log.warning("the state of thread %s cannot be read", request.thread_id, exc_info=exc)
         return dumps(payload).encode()

@@ -124,8 +124,8 @@ async def _address(url: httpx.URL, *, private: bool) -> str:
         found = await asyncio.get_running_loop().getaddrinfo(
             url.raw_host.decode("ascii"), port, type=socket.SOCK_STREAM
         )
-    except OSError as exc:
-        raise NotThere(f"the name is not known: {exc.strerror}") from None
+    except (OSError, UnicodeError) as exc:  # the second: one of its labels is too long
+        raise NotThere(f"the name is not known: {type(exc).__name__}") from None
     addresses = [str(info[4][0]) for info in found]
     if not private and not all(_public(ipaddress.ip_address(a.partition("%")[0])) for a in addresses):
         raise Refused(_PRIVATE)

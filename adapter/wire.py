@@ -94,12 +94,14 @@ def _debug_task(task: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**{k: v for k, v in task.items() if k != "state"}, "checkpoint": _address(task["state"])}
 
 
+def checkpoint_json(configurable: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a checkpoint's address, of what LangGraph says under `configurable`."""
+    keys = ("checkpoint_id", "thread_id", "checkpoint_ns", "checkpoint_map")
+    return {key: configurable[key] for key in keys if key in configurable}
+
+
 def _address(config: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    if config is None:
-        return None
-    configurable = config["configurable"]
-    names = ("checkpoint_id", "thread_id", "checkpoint_ns", "checkpoint_map")
-    return {name: configurable[name] for name in names if name in configurable}
+    return None if config is None else checkpoint_json(config["configurable"])
 
 
 def _plain(value: Any) -> Any:

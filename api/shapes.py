@@ -11,6 +11,7 @@ from langgraph.types import Interrupt, PregelTask, StateSnapshot
 from psycopg.rows import DictRow
 
 from adapter.run_form import when
+from adapter.wire import checkpoint_json
 from api.bodies import without_reserved
 
 # ------------------------------------------------------------ threads
@@ -116,12 +117,6 @@ EMPTY_STATE: Mapping[str, Any] = {
 def interrupt_json(interrupt: Interrupt[Any]) -> dict[str, Any]:
     """Returns an interrupt as states and threads carry it."""
     return {"id": interrupt.id, "value": interrupt.value}
-
-
-def checkpoint_json(configurable: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a checkpoint's address."""
-    keys = ("checkpoint_id", "thread_id", "checkpoint_ns", "checkpoint_map")
-    return {key: configurable[key] for key in keys if key in configurable}
 
 
 def _checkpoint(config: RunnableConfig | None) -> dict[str, Any] | None:

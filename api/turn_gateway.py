@@ -19,7 +19,7 @@ from temporalio.envconfig import ClientConfig
 from temporalio.service import RPCError, RPCStatusCode
 
 from adapter.settings import Settings
-from adapter.store import requests
+from adapter.store import requests, stops
 from adapter.store.pool import Pool
 from api.errors import Unavailable
 from workflows import names
@@ -121,10 +121,10 @@ class TurnGateway:
                 return
             if cut_in:
                 # What waits is cut in on, too; a run that such a turn may still get does nothing.
-                await requests.cancel_waiting(self._pool, thread_id, seq, roll_back=roll_back)
+                await stops.cancel_waiting(self._pool, thread_id, seq, roll_back=roll_back)
             await self._submit(thread_id, Submit(_queued(turn), cut_in, roll_back))
             if cut_in:
-                await requests.notify_cut_in(self._pool, thread_id, seq)
+                await stops.notify_cut_in(self._pool, thread_id, seq)
             await requests.notify_thread(self._pool, thread_id)
         except Exception as exc:
             log.warning(
@@ -159,21 +159,19 @@ class TurnGateway:
         Raises:
             Unavailable: Temporal does not answer.
         """
-        stop_pending = requests.discard_pending if roll_back else requests.cancel_pending
+        stop_pending = stops.discard_pending if roll_back else stops.cancel_pending
         if await stop_pending(self._pool, turn_id):
             return
         signal = names.ROLL_BACK if roll_back else names.CANCEL
-        if not await self._signal(thread_id, signal, turn_id) or await requests.overtaken(
-            self._pool, turn_id
-        ):
+        if not await self._signal(thread_id, signal, turn_id) or await stops.overtaken(self._pool, turn_id):
             # Its row may be open and nothing runs it: somebody terminated its workflow.
             if roll_back:
                 await self._take_back(thread_id, turn_id)
                 return
             log.warning("turn %s on thread %s has no run any more; it counts as stopped", turn_id, thread_id)
-            await requests.abandon(self._pool, thread_id, turn_id)
+            await stops.abandon(self._pool, thread_id, turn_id)
             return
-        await requests.notify_cancel(self._pool, turn_id)
+        await stops.notify_cancel(self._pool, turn_id)
 
     async def _take_back(self, thread_id: str, turn_id: str) -> None:
         """Starts a run that takes the turn back, if it is still open; its effects are undone there."""

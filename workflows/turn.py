@@ -161,7 +161,7 @@ class TurnWorkflow:
                 if self._stopping:
                     self._task.cancel()
                 await self._task
-                if self._older is None and self._going is None and not self._gone:
+                if turn.hook and self._older is None and self._going is None and not self._gone:
                     await _outlast(self._call_webhook(turn))
                 return "finished"
             except BaseException as exc:

@@ -18,7 +18,7 @@ class WebhookWorkflow:
 
     @workflow.run
     async def run(self, request: Webhook) -> str:
-        """Calls until the answer is final: accepted, refused, or twelve times not there (about half an hour)."""
+        """Calls until the answer is final: accepted, refused, or twelve times not there."""
         try:
             return await workflow.execute_activity(
                 names.WEBHOOK,

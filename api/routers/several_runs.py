@@ -10,12 +10,12 @@ from starlette.responses import Response
 
 from adapter.errors import NotFound
 from adapter.run_form import run_json
-from adapter.store import requests
+from adapter.store import stops
 from api.accept import accept, assistant_of, check_webhook, stateless_thread_id
-from api.access import AccessDep
+from api.access import Access, AccessDep
 from api.bodies import BodyOf
 from api.deps import PartsDep, answer
-from api.schemas.runs import RunBatch, RunsCancel
+from api.schemas.runs import RunBatch, RunCreate, RunsCancel
 
 router = APIRouter(prefix="/runs", tags=["runs"])
 
@@ -40,7 +40,7 @@ async def cancel_many(
 
     found, after = 0, _FIRST
     while True:
-        page = await requests.turns_to_cancel(
+        page = await stops.turns_to_cancel(
             parts.pool,
             statuses=body.statuses,
             thread_id=None if body.thread_id is None else str(body.thread_id),
@@ -64,7 +64,10 @@ async def batch(
     parts: PartsDep, access: AccessDep, body: Annotated[RunBatch, Depends(BodyOf(RunBatch))]
 ) -> Response:
     """Starts stateless runs and waits for none of them; nothing is started if one of them cannot be."""
-    asked = [(one, await one.with_body(run)) for run in body.runs for one in (access.again(),)]
+    asked: list[tuple[Access, RunCreate]] = []
+    for run in body.runs:
+        one = access.again()
+        asked.append((one, await one.with_body(run)))
     for one, run in asked:
         check_webhook(parts, run)
         await assistant_of(parts, one, run.assistant_id)

@@ -10,11 +10,12 @@ from langgraph.types import StateUpdate as Edit
 from starlette.responses import Response
 
 from adapter.store import requests
+from adapter.wire import checkpoint_json
 from api.bodies import BodyOf
 from api.deps import Parts, PartsDep, ThreadId, answer
 from api.schemas.state import Checkpoint, History, StateAt, StateUpdate
 from api.schemas.threads import Limit
-from api.shapes import EMPTY_STATE, checkpoint_json, state_json
+from api.shapes import EMPTY_STATE, state_json
 from api.snapshots import Address
 
 router = APIRouter(prefix="/threads/{thread_id}", tags=["state"])

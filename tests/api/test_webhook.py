@@ -93,6 +93,15 @@ async def test_a_run_that_was_taken_back_is_not_told_of(api: Serving, held: Held
     assert receiver.calls.empty()
 
 
+async def test_a_run_that_never_began_is_not_told_of(api: Serving, receiver: Receiver) -> None:
+    thread = await api.thread()
+    never = await api.run(thread, input={"trail": ["x"]}, after_seconds=3600, webhook=receiver.url)
+    await api.sdk.runs.cancel(thread, never)
+    after = await api.run(thread, input={"trail": ["y"]}, webhook=receiver.url)
+    assert (await _call(receiver)).body["run_id"] == after
+    assert receiver.calls.empty()
+
+
 async def test_a_stateless_run(api: Serving, receiver: Receiver) -> None:
     body = {"assistant_id": "graph", "input": {"trail": ["x"]}, "webhook": receiver.url}
     answered = await api.http.post("/runs/wait", json=body)

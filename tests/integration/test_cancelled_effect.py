@@ -11,7 +11,7 @@ from langgraph.graph import START, StateGraph
 from typing_extensions import TypedDict
 
 from adapter.effects import effect
-from adapter.store import requests
+from adapter.store import requests, stops
 from tests.servers import Postgres
 from tests.stack import stack
 from workflows import names
@@ -40,7 +40,7 @@ async def test_the_journal_has_its_result(postgres: Postgres, temporal: str) -> 
         turn = await running.submit(thread=thread, input={"paid": ""})
         await asked.wait()
         await running.client.get_workflow_handle(names.workflow_id(thread)).signal(names.CANCEL, turn)
-        await requests.notify_cancel(running.pool, turn)
+        await stops.notify_cancel(running.pool, turn)
         await asyncio.sleep(0.5)
         answer.set()
         stopped = await running.ended(turn)
@@ -76,7 +76,7 @@ async def test_a_cancel_is_not_swallowed_by_a_node_that_returns(postgres: Postgr
         turn = await running.submit(thread=thread, input={"paid": ""})
         await started.wait()
         await running.client.get_workflow_handle(names.workflow_id(thread)).signal(names.CANCEL, turn)
-        await requests.notify_cancel(running.pool, turn)
+        await stops.notify_cancel(running.pool, turn)
 
         assert (await running.ended(turn))["status"] == "interrupted"
         assert ran == ["stubborn"]
@@ -107,7 +107,7 @@ async def test_what_a_node_makes_of_its_cancel_is_no_failure(
         turn = await running.submit(thread=thread, input={"paid": ""})
         await started.wait()
         await running.client.get_workflow_handle(names.workflow_id(thread)).signal(names.CANCEL, turn)
-        await requests.notify_cancel(running.pool, turn)
+        await stops.notify_cancel(running.pool, turn)
 
         assert (await running.ended(turn))["status"] == "interrupted"
         assert (await running.turn(thread=thread, input=None))["status"] == "success"

@@ -17,7 +17,7 @@ from langgraph.types import Send, TimeoutPolicy
 from typing_extensions import TypedDict
 
 from adapter.effects import effect_sync
-from adapter.store import requests
+from adapter.store import requests, stops
 from tests.servers import Postgres
 from tests.stack import Stack, stack
 from workflows import names
@@ -64,7 +64,7 @@ def _graph(*nodes: Callable[..., Any], inline: bool = False) -> Any:
 
 async def _cancel(running: Stack, thread: str, turn: str) -> str:
     await running.client.get_workflow_handle(names.workflow_id(thread)).signal(names.CANCEL, turn)
-    await requests.notify_cancel(running.pool, turn)
+    await stops.notify_cancel(running.pool, turn)
     return str((await running.ended(turn))["status"])
 
 
@@ -177,7 +177,7 @@ async def test_an_effect_under_way_is_let_end_and_journaled(postgres: Postgres, 
         turn = await running.submit(thread=thread, input={"trail": []})
         await watched.has_begun()
         await running.client.get_workflow_handle(names.workflow_id(thread)).signal(names.CANCEL, turn)
-        await requests.notify_cancel(running.pool, turn)
+        await stops.notify_cancel(running.pool, turn)
         await asyncio.sleep(0.5)
         assert watched.told == []
         answer.set()

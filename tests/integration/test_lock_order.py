@@ -15,7 +15,7 @@ import pytest
 import pytest_asyncio
 
 from adapter.errors import NotFound
-from adapter.store import requests, thread_prune, turns
+from adapter.store import requests, stops, thread_prune, turns
 from adapter.store.pool import Connection, Pool, create_pool
 from adapter.store.requests import NewTurn
 from adapter.store.sql import query
@@ -70,14 +70,14 @@ async def test_a_change_of_the_fence_waits_for_an_attempt(
     thread, turn_id, claim = turn
     async with pool.connection() as conn, conn.transaction():
         await assert_claim(conn, claim)
-        change = requests.abandon(pool, thread, turn_id) if abandons else requests.delete_thread(pool, thread)
+        change = stops.abandon(pool, thread, turn_id) if abandons else requests.delete_thread(pool, thread)
         changing = asyncio.create_task(change)
         await _waits(pool)
         await attempt(conn, turn_id)
     await changing
 
 
-@ATTEMPTS
+@pytest.mark.parametrize("attempt", [_starts, _takes_up], ids=["starts", "is adopted"])
 async def test_an_attempt_waits_for_a_cancel(
     pool: Pool, turn: tuple[str, str, Claim], attempt: Attempt
 ) -> None:

@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 
 from adapter.errors import Conflict, TooMany
-from adapter.store import requests, turns
+from adapter.store import requests, stops, turns
 from adapter.store.pool import Pool, create_pool, fetch_all
 from adapter.store.requests import NewTurn, Recorded
 
@@ -136,7 +136,7 @@ async def test_a_thread_stays_busy_when_a_turn_is_cancelled_while_the_next_is_re
 ) -> None:
     thread = await _thread(pool)
     first = str((await requests.record_turn(pool, _turn(thread))).row["turn_id"])
-    cancelled = requests.cancel_pending(pool, first)
+    cancelled = stops.cancel_pending(pool, first)
     await _at_once(database_url, pool, thread, requests.record_turn(pool, _turn(thread)), cancelled)
 
     assert (await requests.get_thread(pool, thread))["status"] == "busy"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from temporalio.client import Client
 
-from adapter.store import requests
+from adapter.store import stops
 from tests import servers
 from tests.graphs.shapes import interrupts_in_parallel_subgraphs, send_to_subgraphs
 from tests.graphs.slow import Switch, failing, waiting
@@ -65,7 +65,7 @@ async def _in_wait(running: Stack, thread: str) -> str:
 
 async def _signal(running: Stack, thread: str, signal: str, turn: str) -> None:
     await running.client.get_workflow_handle(names.workflow_id(thread)).signal(signal, turn)
-    await requests.notify_cancel(running.pool, turn)
+    await stops.notify_cancel(running.pool, turn)
 
 
 async def fan_out(running: Stack, thread: str) -> None:

@@ -12,7 +12,7 @@ from langgraph.graph import START, StateGraph
 from typing_extensions import TypedDict
 
 from adapter.effects import effect
-from adapter.store import requests
+from adapter.store import requests, stops
 from tests.stack import Stack
 from workflows import names
 
@@ -98,7 +98,7 @@ async def journal(running: Stack, thread: str) -> dict[str, str]:
 
 async def roll_back(running: Stack, thread: str, turn: str) -> None:
     await running.client.get_workflow_handle(names.workflow_id(thread)).signal(names.ROLL_BACK, turn)
-    await requests.notify_cancel(running.pool, turn)
+    await stops.notify_cancel(running.pool, turn)
 
 
 async def tables(running: Stack, thread: str) -> dict[str, list[str]]:

@@ -9,7 +9,7 @@ import pytest
 from langgraph.types import interrupt
 
 from adapter import engine
-from adapter.store import requests
+from adapter.store import stops
 from adapter.store.pool import fetch_one
 from tests.graphs.slow import Switch
 from tests.servers import Postgres
@@ -49,7 +49,7 @@ async def test_the_thread(postgres: Postgres, temporal: str, before: str) -> Non
         if before == "cancelled":
             await switch.started.wait()
             await running.client.get_workflow_handle(names.workflow_id(thread)).signal(names.CANCEL, first)
-            await requests.notify_cancel(running.pool, first)
+            await stops.notify_cancel(running.pool, first)
         await running.ended(first)
         await closed(running, thread)
         rows, row = await tables(running, thread), await thread_row(running, thread)
@@ -131,7 +131,7 @@ async def test_a_turn_that_is_discarded_while_it_begins(
     async def discard_first(pool: Any, turn: Any, **options: Any) -> Any:
         if not discarded:
             discarded.append(turn.turn_id)
-            assert await requests.discard_pending(pool, turn.turn_id)
+            assert await stops.discard_pending(pool, turn.turn_id)
         return await planned(pool, turn, **options)
 
     monkeypatch.setattr(engine, "make_plan", discard_first)

@@ -13,7 +13,7 @@ from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
 from adapter.effects import effect, effect_sync
-from adapter.store import requests
+from adapter.store import requests, stops
 from tests.graphs.slow import Switch
 from tests.servers import Postgres
 from tests.stack import Stack, stack
@@ -174,7 +174,7 @@ async def test_a_rolled_back_turn_is_undone_and_gone(postgres: Postgres, tempora
         await switch.started.wait()
         handle = running.client.get_workflow_handle(names.workflow_id(thread))
         await handle.signal(names.ROLL_BACK, turn)
-        await requests.notify_cancel(running.pool, turn)
+        await stops.notify_cancel(running.pool, turn)
         await closed(running, thread)
 
         assert undone() == ["receipt for seat", "receipt for room"]

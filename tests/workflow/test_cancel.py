@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 
-from adapter.store import requests
+from adapter.store import requests, stops
 from tests.graphs.slow import Switch, waiting
 from tests.servers import Postgres
 from tests.stack import stack
@@ -18,7 +18,7 @@ async def test_a_cancelled_turn_stops_at_its_last_checkpoint(postgres: Postgres,
         turn = await running.submit(thread=thread, input={"trail": []})
         await switch.started.wait()
         await running.client.get_workflow_handle(names.workflow_id(thread)).signal(names.CANCEL, turn)
-        await requests.notify_cancel(running.pool, turn)
+        await stops.notify_cancel(running.pool, turn)
         row = await running.ended(turn)
         state = await running.state("graph", thread)
 
@@ -47,8 +47,8 @@ async def test_a_turn_that_waits_is_cancelled_by_its_row(postgres: Postgres, tem
         ]
         await switch.started.wait()
 
-        assert await requests.cancel_pending(running.pool, second)
-        assert not await requests.cancel_pending(running.pool, first)
+        assert await stops.cancel_pending(running.pool, second)
+        assert not await stops.cancel_pending(running.pool, first)
         switch.go.set()
         rows = [await running.ended(turn) for turn in (first, second, third)]
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from temporalio.api.enums.v1 import EventType
 
-from adapter.store import requests
+from adapter.store import stops
 from tests import servers
 from tests.graphs.slow import Switch, failing, waiting
 from tests.servers import Postgres
@@ -116,7 +116,7 @@ async def test_a_cancelled_turn_is_cancelled_again_unless_its_signal_is_left_out
         await switch.started.wait()
         handle = running.client.get_workflow_handle(names.workflow_id(thread))
         await handle.signal(names.CANCEL, turn)
-        await requests.notify_cancel(running.pool, turn)
+        await stops.notify_cancel(running.pool, turn)
         await running.ended(turn)
         await closed(running, thread)
         switch.go.set()

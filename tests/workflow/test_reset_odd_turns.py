@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from langgraph.graph import START, StateGraph
 
-from adapter.store import requests
+from adapter.store import stops
 from tests.graphs.shapes import interrupts_in_parallel_subgraphs
 from tests.graphs.slow import Switch, failing
 from tests.servers import Postgres
@@ -104,7 +104,7 @@ async def test_a_later_turn_that_never_began_is_not_in_the_way(postgres: Postgre
         await switch.started.wait()
         run = await _run_id(running, thread)
         waits = await running.submit(thread=thread, input={"trail": []})
-        assert await requests.cancel_pending(running.pool, waits)
+        assert await stops.cancel_pending(running.pool, waits)
         switch.go.set()
         await running.ended(failed)
         await closed(running, thread)
