@@ -1,7 +1,7 @@
-"""The only module that uses private LangGraph names; the rest of the project sees plain functions and data.
+"""The only module that uses private LangGraph and LangChain names; the rest sees plain functions and data.
 
-Each use says which behaviour of LangGraph it relies on. `check()` is the tripwire: it fails with one readable
-line when an installed LangGraph does not have what is used here.
+Each use says which behaviour it relies on. `check()` is the tripwire: it fails with one readable line when an
+installed version does not have what is used here.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from uuid import UUID
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
+from langchain_core.tracers.event_stream import (
+    _AstreamEventsCallbackHandler,  # pyright: ignore[reportPrivateUsage]
+)
 from langgraph._internal._constants import (
     CONFIG_KEY_CHECKPOINT_MAP,
     CONFIG_KEY_RESUME_MAP,
@@ -59,6 +62,7 @@ def check() -> None:
             (PregelNode, ("copy", "node", "flat_writers")),
             (Pregel, ("copy", "astream", "_resolve_checkpointer")),
             (StreamMessagesHandler, ("on_chain_start", "on_chat_model_start", "_emit")),
+            (_AstreamEventsCallbackHandler, ("_send", "tap_output_aiter", "on_chain_start")),
         )
         for name in names
         if not hasattr(owner, name)
@@ -359,3 +363,20 @@ class MessagesTap(StreamMessagesHandler):
         if self._nested or not metadata or "langgraph_checkpoint_ns" not in metadata:
             return True
         return not graph_namespace(metadata)
+
+
+class EventsTap(_AstreamEventsCallbackHandler):
+    """Tells of everything that runs as `astream_events` (v2) does, but into the run's tap, in order with the rest.
+
+    `astream_events` hands its events on through a queue, some ticks after the tokens that they tell of. LangGraph runs
+    nodes with `astream` when it finds a handler of this kind, which makes models stream, too.
+    """
+
+    run_inline = True
+
+    def __init__(self, tap: Callable[[StreamChunk], None]) -> None:
+        super().__init__()
+        self._tap = tap
+
+    def _send(self, event: Any, event_type: str) -> None:
+        self._tap(((), "events", event))

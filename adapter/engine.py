@@ -8,7 +8,7 @@ Next: `adapter/gate.py` decides what may start; `adapter/tap.py` what is shown; 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,8 @@ from adapter.graphs import Project
 from adapter.plan import Plan
 from adapter.plan import plan as make_plan
 from adapter.rewind import rewind_subgraphs
+from adapter.run_events import NAME as EVENTS
+from adapter.run_events import RunEvents
 from adapter.saver import FencedSaver
 from adapter.store import turns
 from adapter.store.pool import Connection, Pool, fetch_all
@@ -211,13 +213,20 @@ class Engine:
                 await self._seen_messages(turn, entry, asked),
                 again=entry.attempt > 1 or elsewhere or reset,
             )
+            run_events = await self._run_events(turn, entry, asked, writer)
+
+            async def starts(task: str) -> None:
+                await earlier.starts(task)
+                if run_events is not None:
+                    run_events.starts(task)
+
             gate = Gate(
                 turn_id=turn.turn_id,
                 allow=frozenset(entry.allow),
                 branches=entry.branches,
                 held=noted if plan.begins or forks else noted | frozenset(entry.held),
                 on_breakpoint=_holder(turn.turn_id, noted, writer),
-                on_start=earlier.starts,
+                on_start=starts,
                 answers=plan.resume or {},
                 attempt=entry.attempt,
                 stop=plan.stop + forks,
@@ -227,7 +236,15 @@ class Engine:
             )
             if "" in noted and plan.input is None:
                 return await self._stopped(turn, writer)
-            tap = Tap(writer, saver, gate, asked, first=entry.first or forks or plan.begins, shown=shown)
+            tap = Tap(
+                writer,
+                saver,
+                gate,
+                asked,
+                first=entry.first or forks or plan.begins,
+                shown=shown,
+                run_events=run_events,
+            )
             await self._stream(graph, turn, plan, writer, saver, gate, tap, asked, earlier.seen)
             writer.raise_error()
             if entry.first:
@@ -302,6 +319,8 @@ class Engine:
         waits = tap.stopped_at_interrupt
         interrupts = _innermost(tap.interrupts) if waits else {}
         await writer.drain()
+        if tap.run_events is not None:
+            tap.run_events.end()  # goes into the transaction of the turn's end
         faultpoints.reached(faultpoints.BEFORE_END)
         await writer.write(
             lambda conn: turns.finish(
@@ -340,9 +359,26 @@ class Engine:
             configurable, runtime=runtime, tap=tap, modes=asked.loop_modes, resume_map=plan.resume
         )
         base["recursion_limit"] = plan.recursion_limit
+        callbacks: list[Any] = []
+        if asked.events:
+            # First: one client takes a token once only if its event comes before its message.
+            callbacks.append(_pregel.EventsTap(tap))
         if asked.messages:
-            base["callbacks"] = [_pregel.MessagesTap(tap, subgraphs=asked.subgraphs, seen=seen)]
+            callbacks.append(_pregel.MessagesTap(tap, subgraphs=asked.subgraphs, seen=seen))
+        if callbacks:
+            base["callbacks"] = callbacks
         return base
+
+    async def _run_events(
+        self, turn: TurnRow, entry: Entry, asked: Asked, writer: FencedWriter
+    ) -> RunEvents | None:
+        if not asked.events:
+            return None
+        rows: Sequence[Mapping[str, Any]] = []
+        if not entry.first or entry.attempt > 1:
+            rows = await fetch_all(self._pool, "shown_keys", turn_id=turn.turn_id)
+        shown = frozenset(str(row["key"]) for row in rows if row["event"] == EVENTS)
+        return RunEvents(turn.turn_id, turn.graph_id, shown=shown, emit=writer.emit)
 
     async def _seen_messages(self, turn: TurnRow, entry: Entry, asked: Asked) -> set[int | str]:
         """Messages of nested graphs that were streamed before must not be shown once more when the graph ends."""

@@ -19,6 +19,7 @@ from langgraph.types import Interrupt
 
 from adapter._pregel import INTERRUPT_KEY
 from adapter.gate import Gate
+from adapter.run_events import RunEvents
 from adapter.saver import FencedSaver
 from adapter.wire import debug_json, dumps
 from adapter.writer import Event, FencedWriter, Need
@@ -52,6 +53,11 @@ class Asked:
         """Whether tokens are wanted, in either form."""
         return not self.modes.isdisjoint({"messages", "messages-tuple"})
 
+    @property
+    def events(self) -> bool:
+        """Whether LangChain's own events are wanted."""
+        return "events" in self.modes
+
 
 @dataclass(slots=True)
 class _Loop:
@@ -75,6 +81,7 @@ class Tap:
         asked: what the request wants.
         first: whether this is the turn's first entry of the root graph.
         shown: (event, key) pairs that an earlier attempt of the first entry stored.
+        run_events: what takes LangChain's own events, if they are asked for.
     """
 
     def __init__(
@@ -86,6 +93,7 @@ class Tap:
         *,
         first: bool,
         shown: frozenset[tuple[str, str | None]] = frozenset(),
+        run_events: RunEvents | None = None,
     ) -> None:
         self._writer = writer
         self._saver = saver
@@ -93,6 +101,7 @@ class Tap:
         self._asked = asked
         self._first = first
         self._shown = shown
+        self.run_events = run_events
         self._loops: dict[Namespace, _Loop] = {}
         self._partial: dict[str, BaseMessageChunk] = {}
         self._announced: set[str] = set()
@@ -120,6 +129,9 @@ class Tap:
         ns, mode, payload = chunk
         if mode == "messages":
             self._message(ns, payload)
+        elif mode == "events":
+            if self.run_events is not None:
+                self.run_events.take(payload)
         elif mode == "custom":
             self._emit(ns[:-1], "custom", payload, task="|".join(ns) or None)
         else:

@@ -58,9 +58,6 @@ class Words(BaseChatModel):
                 if first and self.breaks:
                     raise ConnectionError("the provider closed the connection")
             yield ChatGenerationChunk(message=AIMessageChunk(content=word if number == 0 else f" {word}"))
-        # As providers do; one client takes it for the end of the message.
-        last = AIMessageChunk(content="", response_metadata={"finish_reason": "stop"})
-        yield ChatGenerationChunk(message=last)
 
 
 def chat(gates: Gates) -> Any:

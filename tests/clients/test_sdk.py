@@ -72,6 +72,7 @@ CHECKS = [
     "runs.stream messages-tuple",
     "runs.stream messages",
     "runs.stream custom",
+    "runs.stream events",
     "runs.stream tasks",
     "runs.stream checkpoints",
     "runs.stream debug",

@@ -25,7 +25,7 @@ from tests.field.told import field
 PARTIAL = ("messages/metadata", "messages/partial", "messages/complete")
 BODY: dict[str, Any] = {
     "input": {"messages": [{"role": "user", "content": "A story, please"}]},
-    "stream_mode": ["messages-tuple", "messages", "custom", "values"],
+    "stream_mode": ["messages-tuple", "messages", "custom", "values", "events"],
     "stream_subgraphs": True,
 }
 SECOND = ["There was a king "]
@@ -33,6 +33,10 @@ SECOND = ["There was a king "]
 
 def _kinds(events: list[Event]) -> list[str]:
     return [e.name.split("|")[0] for e in events]
+
+
+def _starts(events: list[Event]) -> int:
+    return len([e for e in events if e.name == "events" and e.data["event"] == "on_chat_model_start"])
 
 
 def _ids(events: list[Event]) -> list[int]:
@@ -68,8 +72,8 @@ async def test_killed_in_the_middle(database_url: str, temporal: str, tmp_path: 
             assert _ids(events) == sorted(set(_ids(events)))
         assert back == stays
         # Who was not there is told of the last attempt only.
-        assert "Once" not in str(late) and _kinds(late).count("custom") == 1
-        assert _kinds(stays).count("custom") == 2
+        assert "Once" not in str(late) and _kinds(late).count("custom") == 1 == _starts(late)
+        assert _kinds(stays).count("custom") == 2 == _starts(stays)
         # From the removal on, no screen has shown both.
         screen, seen = Screen(), list[list[str]]()
         for event in stays:
@@ -143,4 +147,4 @@ async def test_retried_by_its_policy(
     for events in (live, late):
         assert shown(events, "messages") == SECOND == shown(events, *PARTIAL)
         assert shown(events, "messages", "values") == SECOND
-    assert _kinds(late).count("custom") == 1
+    assert _kinds(late).count("custom") == 1 == _starts(late)

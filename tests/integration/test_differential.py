@@ -55,7 +55,7 @@ async def test_turns_equal_plain_runs(shape: Shape, shapes_stack: Stack) -> None
             thread=thread,
             stream_mode=MODES,
             stream_subgraphs=True,
-            **_request(turn, before, history),
+            **request_of(turn, before, history),
         )
         events = await shapes_stack.events(str(row["turn_id"]))
         assert events[0][0] == "metadata", where
@@ -70,7 +70,7 @@ async def test_turns_equal_plain_runs(shape: Shape, shapes_stack: Stack) -> None
         same_events(happened, expected, where)
 
 
-def _request(turn: Mapping[str, Any], snapshot: Any, history: list[Any]) -> dict[str, Any]:
+def request_of(turn: Mapping[str, Any], snapshot: Any, history: list[Any]) -> dict[str, Any]:
     request = dict(turn)
     if callable(request.get("resume")):
         request["command"] = {"resume": request.pop("resume")(_pending(snapshot))}
@@ -95,7 +95,7 @@ async def _history(running: Stack, graph: str, thread: str) -> AsyncGenerator[An
 async def _plain(graph: Any, config: RunnableConfig, turn: Mapping[str, Any]) -> Happened:
     snapshot = await graph.aget_state(config)
     history = [s async for s in graph.aget_state_history(config)] if "checkpoint" in turn else []
-    request = _request(turn, snapshot, history)
+    request = request_of(turn, snapshot, history)
     given = command_of(request["command"]) if request.get("command") else request.get("input")
     run: dict[str, Any] = {**config, **request.get("config", {})}
     if "checkpoint" in request:

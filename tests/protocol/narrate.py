@@ -76,6 +76,11 @@ def _debug(data: Any) -> str:
     return f"{data['step']} {data['type']}: {tells}"
 
 
+def _event(data: Any) -> str:
+    told = [brief(one) for key, one in data["data"].items() if key in ("chunk", "output")]
+    return " ".join([f"{data['event'].removeprefix('on_')} {len(data['parent_ids'])}/{data['name']}", *told])
+
+
 def _error(data: Any) -> str:
     return f"{data['error']}: {data['message'].splitlines()[0].partition('. ')[0]}"
 
@@ -87,5 +92,6 @@ _TELLS = {
     "tasks": _task,
     "checkpoints": _checkpoint,
     "debug": _debug,
+    "events": _event,
     "error": _error,
 }

@@ -103,6 +103,59 @@ CASES = {
         checkpoints: loop 4 next [] {messages=[<human hi> <ai Hello you>] trail=[plan call_model human finish]}
         """,
     ),
+    "events": Case(
+        {"stream_mode": "events"},
+        """
+        metadata: attempt 1
+        events: chain_start 0/agent
+        events: chain_start 1/plan
+        events: chain_stream 1/plan {trail=[plan]}
+        events: chain_end 1/plan {trail=[plan]}
+        events: chain_start 1/call_model
+        events: chat_model_start 2/GenericFakeChatModel
+        events: chat_model_stream 2/GenericFakeChatModel <AIMessageChunk Hello>
+        events: chat_model_stream 2/GenericFakeChatModel <AIMessageChunk  >
+        events: chat_model_stream 2/GenericFakeChatModel <AIMessageChunk you>
+        events: chat_model_end 2/GenericFakeChatModel <ai Hello you>
+        events: chain_stream 1/call_model {messages=[<ai Hello you>] trail=[call_model]}
+        events: chain_end 1/call_model {messages=[<ai Hello you>] trail=[call_model]}
+        events: chain_start 1/human
+        events: chain_stream 1/human {trail=[human]}
+        events: chain_end 1/human {trail=[human]}
+        events: chain_start 1/finish
+        events: chain_stream 1/finish {trail=[finish]}
+        events: chain_end 1/finish {trail=[finish]}
+        events: chain_end 0/agent {messages=[<human hi> <ai Hello you>] trail=[plan call_model human finish]}
+        """,
+    ),
+    "events and messages": Case(
+        {"stream_mode": ["events", "messages-tuple"]},
+        """
+        metadata: attempt 1
+        events: chain_start 0/agent
+        events: chain_start 1/plan
+        events: chain_stream 1/plan {trail=[plan]}
+        events: chain_end 1/plan {trail=[plan]}
+        events: chain_start 1/call_model
+        events: chat_model_start 2/GenericFakeChatModel
+        events: chat_model_stream 2/GenericFakeChatModel <AIMessageChunk Hello>
+        messages: <AIMessageChunk Hello> of call_model
+        events: chat_model_stream 2/GenericFakeChatModel <AIMessageChunk  >
+        messages: <AIMessageChunk  > of call_model
+        events: chat_model_stream 2/GenericFakeChatModel <AIMessageChunk you>
+        messages: <AIMessageChunk you> of call_model
+        events: chat_model_end 2/GenericFakeChatModel <ai Hello you>
+        events: chain_stream 1/call_model {messages=[<ai Hello you>] trail=[call_model]}
+        events: chain_end 1/call_model {messages=[<ai Hello you>] trail=[call_model]}
+        events: chain_start 1/human
+        events: chain_stream 1/human {trail=[human]}
+        events: chain_end 1/human {trail=[human]}
+        events: chain_start 1/finish
+        events: chain_stream 1/finish {trail=[finish]}
+        events: chain_end 1/finish {trail=[finish]}
+        events: chain_end 0/agent {messages=[<human hi> <ai Hello you>] trail=[plan call_model human finish]}
+        """,
+    ),
     "debug": Case(
         {"stream_mode": "debug"},
         """

@@ -93,6 +93,38 @@ CASES = {
         messages/complete: [<ai sub says hi>]
         """,
     ),
+    "events, always with subgraphs": Case(
+        {"stream_mode": "events"},
+        """
+        metadata: attempt 1
+        events: chain_start 0/parent
+        events: chain_start 1/plan
+        events: chain_stream 1/plan {trail=[plan]}
+        events: chain_end 1/plan {trail=[plan]}
+        events: chain_start 1/child
+        events: chain_start 2/LangGraph
+        events: chain_start 3/sub_a
+        events: chat_model_start 4/GenericFakeChatModel
+        events: chat_model_stream 4/GenericFakeChatModel <AIMessageChunk sub>
+        events: chat_model_stream 4/GenericFakeChatModel <AIMessageChunk  >
+        events: chat_model_stream 4/GenericFakeChatModel <AIMessageChunk says>
+        events: chat_model_stream 4/GenericFakeChatModel <AIMessageChunk  >
+        events: chat_model_stream 4/GenericFakeChatModel <AIMessageChunk hi>
+        events: chat_model_end 4/GenericFakeChatModel <ai sub says hi>
+        events: chain_stream 3/sub_a {messages=[<ai sub says hi>] note=a}
+        events: chain_end 3/sub_a {messages=[<ai sub says hi>] note=a}
+        events: chain_start 3/sub_b
+        events: chain_stream 3/sub_b {note=b}
+        events: chain_end 3/sub_b {note=b}
+        events: chain_end 2/LangGraph {messages=[<human hi> <ai sub says hi>] note=b}
+        events: chain_stream 1/child {messages=[<human hi> <ai sub says hi>] note=b}
+        events: chain_end 1/child {messages=[<human hi> <ai sub says hi>] note=b}
+        events: chain_start 1/finish
+        events: chain_stream 1/finish {trail=[finish]}
+        events: chain_end 1/finish {trail=[finish]}
+        events: chain_end 0/parent {messages=[<human hi> <ai sub says hi>] trail=[plan finish]}
+        """,
+    ),
     "debug with subgraphs": Case(
         {"stream_mode": ["debug"], "stream_subgraphs": True},
         """

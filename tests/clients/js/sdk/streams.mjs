@@ -52,6 +52,19 @@ check("runs.stream custom", async () => {
   ]);
 });
 
+check("runs.stream events", async () => {
+  const events = await streamed("chat", { input: say("hello"), streamMode: "events" });
+  assert(events.every(([event]) => event === "events"));
+  const seen = events.map(([, { event, name }]) => `${event} ${name}`);
+  assert.equal(seen[0], "on_chain_start chat");
+  assert.equal(seen.at(-1), "on_chain_end chat");
+  for (const one of ["on_chain_start listen", "on_chain_end listen", "on_chat_model_end Words", "on_chain_end talk"]) {
+    assert.equal(seen.filter((other) => other === one).length, 1, one);
+  }
+  const words = events.filter(([, { event }]) => event === "on_chat_model_stream").map(([, { data }]) => data.chunk);
+  assert.equal(words.map((one) => one.content).join(""), "You said hello");
+});
+
 check("runs.stream tasks", async () => {
   const events = await streamed("steps", { input, streamMode: "tasks" });
   assert.deepEqual(events.map(([event, data]) => [event, data.name, "result" in data]), [
