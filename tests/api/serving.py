@@ -105,14 +105,31 @@ def parse(raw: bytes) -> list[Event]:
     return events
 
 
+class Whole:
+    """Takes a stream's bytes as they come; keeps what is there of an event that is not whole.
+
+    Attributes:
+        left: those bytes.
+    """
+
+    def __init__(self) -> None:
+        self.left = b""
+
+    def take(self, chunk: bytes) -> list[Event]:
+        """Returns the events that are whole now."""
+        whole, end, self.left = (self.left + chunk).rpartition(b"\r\n\r\n")
+        return parse(whole + end)
+
+
 async def first_events(lines: AsyncIterator[bytes], count: int) -> list[Event]:
     """Reads a stream until it has brought so many events."""
-    raw = b""
+    events: list[Event] = []
+    whole = Whole()
     async for chunk in lines:
-        raw += chunk
-        if len(events := parse(raw[: raw.rfind(b"\r\n\r\n") + 4] if b"\r\n\r\n" in raw else b"")) >= count:
-            return events
-    return parse(raw)
+        events += whole.take(chunk)
+        if len(events) >= count:
+            break
+    return events
 
 
 @contextlib.asynccontextmanager

@@ -79,11 +79,18 @@ def killed(measured: Mapping[str, KilledCounts]) -> str:
 
 def conditions(postgres_version: int, *, rounds: int, killed_rounds: int, seed: int) -> str:
     """Returns the line that says what was measured on what."""
-    packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
     return (
         f"{rounds} rounds of 4 turns and {killed_rounds} with a kill, seed {seed}; {WEB_PROCESSES} web processes, "
-        f"{WORKERS} workers; the provider takes {CHARGE_SECONDS} s to act. Python {platform.python_version()}, "
-        f"{packages}, PostgreSQL {postgres_version // 10_000}.{postgres_version % 10_000} (fsync off); "
+        f"{WORKERS} workers; the provider takes {CHARGE_SECONDS} s to act. {machine(postgres_version)}"
+    )
+
+
+def machine(postgres_version: int) -> str:
+    """Returns the line that says on what was measured."""
+    packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
+    return (
+        f"Python {platform.python_version()}, {packages}, "
+        f"PostgreSQL {postgres_version // 10_000}.{postgres_version % 10_000} (fsync off); "
         f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs."
     )
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import random
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import httpx
 
-from tests.api.serving import Event, parse
+from tests.api.serving import Whole
 
 AMOUNT = 80
 PAUSE_SECONDS = 0.3  # at most, between two turns of a conversation
@@ -127,15 +127,6 @@ async def _checked(answered: httpx.Response) -> None:
 
 
 async def _read(answered: httpx.Response, turn: Turn) -> None:
-    async for event in _events(answered):
-        if event.id is not None:
-            turn.offsets.append(int(event.id))
-
-
-async def _events(answered: httpx.Response) -> AsyncIterator[Event]:
-    """Yields whole events; what a broken connection leaves of one is dropped."""
-    left = b""
+    whole = Whole()  # what a broken connection leaves of an event is dropped
     async for chunk in answered.aiter_raw():
-        whole, end, left = (left + chunk).rpartition(b"\r\n\r\n")
-        for event in parse(whole + end):
-            yield event
+        turn.offsets += [int(event.id) for event in whole.take(chunk) if event.id is not None]
