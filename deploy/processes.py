@@ -38,6 +38,10 @@ logger = logging.getLogger(__name__)
 END_SECONDS: Final = 3.0
 """Seconds a worker may take to close its connections after its last attempt has ended or was handed back."""
 
+KEEP_ALIVE_SECONDS: Final = 75
+"""Seconds a connection may wait for its next request. Longer than clients and balancers keep one (httpx 5, nginx and
+AWS 60): whoever closes first must not be the server, or a request that is on its way meanwhile is lost."""
+
 
 def worker(flags: Flags, name: str) -> None:
     """Runs one worker until SIGTERM or SIGINT; a second signal ends it at once.
@@ -125,6 +129,7 @@ def api(flags: Flags, name: str, *, allow_public: bool) -> None:
         "http": "httptools",
         "access_log": False,
         "log_config": None,
+        "timeout_keep_alive": KEEP_ALIVE_SECONDS,
         "timeout_graceful_shutdown": round(settings.shutdown_grace),
     }
     if listener is not None:

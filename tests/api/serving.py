@@ -17,6 +17,7 @@ from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
 from api.app import build_app
+from deploy.processes import KEEP_ALIVE_SECONDS
 from tests.servers import free_port
 from tests.stack import Stack, stack
 
@@ -144,6 +145,7 @@ async def uvicorn_serving(app: FastAPI, port: int) -> AsyncGenerator[str]:
             ws="none",
             log_config=None,
             access_log=False,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=5,
         )
     )

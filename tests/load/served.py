@@ -90,10 +90,10 @@ async def served(database_url: str, address: str, folder: Path, *, apis: int) ->
 
 
 def client_of(api: Api) -> httpx.AsyncClient:
-    """Returns a client with as many connections as it takes."""
+    """Returns a client with as many connections as it takes, which it keeps."""
     return httpx.AsyncClient(
         base_url=api.url,
         timeout=httpx.Timeout(60),
-        limits=httpx.Limits(max_connections=None),
+        limits=httpx.Limits(max_connections=None, keepalive_expiry=None),
         trust_env=False,
     )
