@@ -12,7 +12,7 @@ from tests.api.serving import serving
 from tests.clients.gates import Gates
 from tests.clients.graphs import chat
 from tests.clients.node import Report, run_script
-from tests.graphs.models import scripted_agent
+from tests.graphs.models import InPieces, scripted_agent
 from tests.proxy import proxy
 from tests.servers import Postgres
 
@@ -30,6 +30,7 @@ async def script(postgres: Postgres, temporal: str) -> AsyncIterator[RunScript]:
         "nested": nested(),
         "chat": chat(gates),
         "agent": scripted_agent(),
+        "calling": scripted_agent(InPieces()),
     }
     async with serving(postgres.clone(), temporal, graphs, webhook_private=True) as api:
         async with proxy(int(api.url.rpartition(":")[2])) as way, gates.served(way.cut) as gates_url:

@@ -13,6 +13,8 @@ pytestmark = pytest.mark.slow
 CHECKS = [
     "a turn",
     "a second turn on the same thread",
+    "a tool call",
+    "two tool calls at once",
     "an interrupt and its answer, as it is by default",
     "an interrupt and its answer, as an outcome",
     "a node's error",

@@ -8,6 +8,7 @@ from typing import Any, cast
 from langchain.agents import create_agent  # pyright: ignore[reportUnknownVariableType] - BaseCheckpointSaver has no argument there
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
+from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 
 from tests.graphs.calls import called
@@ -69,6 +70,20 @@ class TwoTools(BaseChatModel):
             yield chunk
 
 
+class InPieces(TwoTools):
+    """Calls one tool, and streams its arguments piece by piece."""
+
+    def _chunks(self, messages: list[BaseMessage]) -> Iterator[ChatGenerationChunk]:
+        if isinstance(messages[-1], ToolMessage):
+            yield from super()._chunks(messages)
+            return
+        called("model")
+        for number, piece in enumerate(("", '{"city": ', '"Bonn"}')):
+            name, id_ = (None, None) if number else ("temperature", "call-1")
+            call = tool_call_chunk(name=name, args=piece, id=id_, index=0)
+            yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=[call]))
+
+
 def temperature(city: str) -> str:
     """Returns the temperature."""
     called("temperature")
@@ -81,5 +96,5 @@ def sky(city: str) -> str:
     return f"sunny in {city}"
 
 
-def scripted_agent() -> Any:
-    return cast("Any", create_agent(TwoTools(), [temperature, sky]))
+def scripted_agent(model: BaseChatModel | None = None) -> Any:
+    return cast("Any", create_agent(model or TwoTools(), [temperature, sky]))

@@ -47,6 +47,40 @@ check("a second turn on the same thread", async () => {
   assert.equal(kinds(events).filter((kind) => kind === "RUN_FINISHED").length, 2);
 });
 
+const toolCall = (events, id) => events.filter((one) => one.type.startsWith("TOOL_CALL") && one.toolCallId === id);
+const argumentsOf = (told) => told.filter((one) => one.type === "TOOL_CALL_ARGS").map((one) => one.delta);
+const rolesAtTheEnd = (events) =>
+  events.findLast((one) => one.type === "MESSAGES_SNAPSHOT").messages.map((one) => one.role);
+
+check("a tool call", async () => {
+  const [agent, events] = newAgent({ graphId: "calling" });
+  agent.addMessage(user("How warm is it in Bonn?"));
+  await agent.runAgent();
+  const told = toolCall(events, "call-1");
+  const pieces = ["TOOL_CALL_ARGS", "TOOL_CALL_ARGS"];
+  assert.deepEqual(kinds(told), ["TOOL_CALL_START", ...pieces, "TOOL_CALL_END", "TOOL_CALL_RESULT"]);
+  assert.equal(told[0].toolCallName, "temperature");
+  assert.deepEqual(argumentsOf(told), ['{"city": ', '"Bonn"}']);
+  assert.equal(told.at(-1).content, "20 in Bonn");
+  assert.equal(spoken(events).trim(), "It is 20 degrees and sunny.");
+  assert.deepEqual(rolesAtTheEnd(events), ["user", "assistant", "tool", "assistant"]);
+});
+
+check("two tool calls at once", async () => {
+  const [agent, events] = newAgent({ graphId: "agent" });
+  agent.addMessage(user("How is the weather in Bonn?"));
+  await agent.runAgent();
+  for (const [id, name, result] of [["call-1", "temperature", "20 in Bonn"], ["call-2", "sky", "sunny in Bonn"]]) {
+    const told = toolCall(events, id);
+    // The agent passes over arguments that come together with their tool's name.
+    const others = told.filter((one) => one.type !== "TOOL_CALL_ARGS");
+    assert.deepEqual(kinds(others), ["TOOL_CALL_START", "TOOL_CALL_END", "TOOL_CALL_RESULT"]);
+    assert.equal(told[0].toolCallName, name);
+    assert.equal(told.at(-1).content, result);
+  }
+  assert.deepEqual(rolesAtTheEnd(events), ["user", "assistant", "tool", "tool", "assistant"]);
+});
+
 for (const emitInterruptOutcome of [false, true]) {
   check(`an interrupt and its answer, ${emitInterruptOutcome ? "as an outcome" : "as it is by default"}`, async () => {
     const [agent, events] = newAgent({ emitInterruptOutcome });
