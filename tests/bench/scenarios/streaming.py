@@ -1,0 +1,82 @@
+"""How long a token takes to its client: a scripted model says 50 a second, each the time at which it is said."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Mapping
+from statistics import median
+from typing import Final
+
+from tests.bench.bench import Bench
+from tests.bench.contenders.base import Contender, Setup
+from tests.bench.measure import Measured, percentile
+from tests.bench.usage import cpu_seconds
+from tests.bench.wire import Refused
+
+ONE: Final = "1 stream"
+MANY: Final = "100 streams"
+FIRST: Final = "request to first token, ms"
+P50: Final = "token to client, p50, ms"
+P99: Final = "token to client, p99, ms"
+RATE: Final = "tokens/s that arrive"
+PER_CPU: Final = "tokens a CPU second of the API"
+_STREAMS: Final = 100
+_ONE_AFTER_THE_OTHER: Final = 5
+_MOST_ROUNDS: Final = 3
+NOTES: Final = (
+    "50 tokens a second, each the time at which it was said, on the same clock. 1 stream: 5 turns of 10 tokens a "
+    "round, one after the other. 100 streams: turns of 150 tokens that begin within one second; the client is one "
+    "process on the same machine. The plugin streams what nodes write themselves, in batches of 100 ms (its default), "
+    "to Temporal's client. The API of plain and aegra also runs the graph.",
+)
+
+
+async def run(bench: Bench) -> Measured:
+    """Measures streams."""
+    measured = Measured(NOTES)
+    async with bench.contenders(measured, Setup(write=True), warm_up=None) as contenders:
+        for contender in contenders:
+            await _stream(contender, "chat_10")
+        await bench.interleave(measured, ONE, contenders, _one)
+        rounds = min(bench.rounds, _MOST_ROUNDS)
+        await bench.interleave(measured, MANY, contenders, _many, rounds=rounds)
+    return measured
+
+
+async def _one(contender: Contender) -> Mapping[str, float]:
+    firsts: list[float] = []
+    late: list[float] = []
+    for _ in range(_ONE_AFTER_THE_OTHER):
+        first, delays = await _stream(contender, "chat_10")
+        firsts.append(first)
+        late += delays
+    return {FIRST: median(firsts), P50: percentile(late, 0.5), P99: percentile(late, 0.99)}
+
+
+async def _many(contender: Contender) -> Mapping[str, float]:
+    async def begin(number: int) -> tuple[float, list[float]]:
+        await asyncio.sleep(number / _STREAMS)
+        return await _stream(contender, "chat_150")
+
+    used, began = cpu_seconds(contender.pids("api")), time.monotonic()
+    streams = await asyncio.gather(*(begin(number) for number in range(_STREAMS)))
+    took, used = time.monotonic() - began, cpu_seconds(contender.pids("api")) - used
+    late = [delay for _, delays in streams for delay in delays]
+    values = {
+        FIRST: median(first for first, _ in streams),
+        P50: percentile(late, 0.5),
+        P99: percentile(late, 0.99),
+        RATE: len(late) / took,
+    }
+    return {**values, **({PER_CPU: len(late) / used} if used else {})}
+
+
+async def _stream(contender: Contender, graph: str) -> tuple[float, list[float]]:
+    """Runs a turn; returns the milliseconds to its first token, and those that each token took."""
+    began, count = time.monotonic(), int(graph.rpartition("_")[2])
+    got = await contender.tokens(graph, str(uuid.uuid4()))
+    if len(got) != count:
+        raise Refused(f"{len(got)} of {count} tokens came")
+    return 1000 * (got[0][1] - began), [1000 * (here - said) for said, here in got]
