@@ -22,7 +22,7 @@ from tests.bench.contenders.ours import Ours, OursWithoutHttp
 from tests.bench.contenders.plain import Plain
 from tests.bench.contenders.plugin import Plugin
 from tests.bench.environments import NotInstalled, python_of
-from tests.bench.measure import Measured
+from tests.bench.measure import ORDER, Measured
 
 CLASSES: Mapping[str, type[Contender]] = {"ours": Ours, "plain": Plain, "plugin": Plugin, "aegra": Aegra}
 # The environments of those that do not run in ours.
@@ -69,8 +69,7 @@ class Bench:
         try:
             await asyncio.gather(*map(start, made))
             await asyncio.gather(*map(start, without))
-            order = [one.name for one in made]
-            yield sorted(running, key=lambda one: order.index(one.name) if one.name in order else len(order))
+            yield sorted(running, key=lambda one: ORDER.index(one.name))
         finally:
             await asyncio.gather(*(one.stop() for one in without))
             await asyncio.gather(*(one.stop() for one in made))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 NOTHING = "-"  # in tables, where nothing was measured
+ORDER = ("ours", "ours, no HTTP", "plain", "plugin", "aegra")  # of their columns
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,10 @@ class Measured:
         self.failures[case, contender] = why
 
     def contenders(self) -> list[str]:
-        """Returns who was measured, or failed to be, in the order of appearance."""
-        names = [name for values in self.rounds.values() for name in values]
-        return list(dict.fromkeys([*names, *(name for _, name in self.failures)]))
+        """Returns who was measured, or failed to be."""
+        there = {name for values in self.rounds.values() for name in values}
+        there |= {name for _, name in self.failures}
+        return [name for name in ORDER if name in there]
 
     def spread(self, case: str, metric: str, contender: str) -> Spread | None:
         """Returns the median of the rounds, if there is any."""

@@ -34,7 +34,9 @@ def of_scenario(name: str, measured: Measured) -> str:
 def of_targets(judged: Iterable[Judged]) -> str:
     """Returns the targets next to what was measured."""
     rows = [[one.target, one.measured, one.verdict] for one in judged]
-    return "## targets\n\n" + _table(["target", "measured", ""], rows)
+    return "## targets\n\n" + (
+        _table(["target", "measured", ""], rows) if rows else "None for these scenarios."
+    )
 
 
 def as_json(name: str, measured: Measured) -> dict[str, Any]:
