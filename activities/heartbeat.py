@@ -21,6 +21,9 @@ log = logging.getLogger("turns")
 # After a cancel notice the workflow still has to ask the server for the cancellation: beat a few times.
 _BURST_SECONDS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
 
+# Soon after the start, for a cancel that was noticed before it. An attempt that is over by then costs nothing.
+_FIRST_SECONDS = 0.1
+
 
 @dataclass(slots=True)
 class Attempts:
@@ -78,14 +81,16 @@ async def beating(attempts: Attempts | None = None, turn_id: str = "") -> AsyncG
 
 
 async def _beat(interval: float, noticed: asyncio.Event) -> None:
+    pause = min(interval, _FIRST_SECONDS)
     while True:
-        activity.heartbeat()
         try:
-            async with asyncio.timeout(interval):
+            async with asyncio.timeout(pause):
                 await noticed.wait()
         except TimeoutError:
+            activity.heartbeat()
+            pause = interval
             continue
         noticed.clear()
-        for pause in _BURST_SECONDS:
-            await asyncio.sleep(pause)
+        for wait in (0.0, *_BURST_SECONDS):
+            await asyncio.sleep(wait)
             activity.heartbeat()

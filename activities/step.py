@@ -21,8 +21,8 @@ from activities.heartbeat import Attempts, beating
 from activities.stopping import HandedBack, to_its_end
 from adapter import faultpoints
 from adapter.engine import Engine, Entry, Outcome
-from adapter.errors import NotFound, StoreUnavailable
-from adapter.store.pool import Pool, fetch_one, until_back
+from adapter.errors import EarlierFirst, NotFound, StoreUnavailable
+from adapter.store.pool import Pool, until_back
 from adapter.store.turns import claim_and_load
 from adapter.writer import Claim
 from workflows import names
@@ -51,13 +51,6 @@ class StepActivities:
 
         A turn that was accepted earlier and has not ended goes first, whichever of them was submitted first (I3).
         """
-        try:
-            async with beating(self._attempts, step.turn_id):
-                older = await self._patiently(fetch_one(self._pool, "older_open", turn_id=step.turn_id))
-        except Exception as exc:
-            raise translate(exc) from None
-        if older is not None:
-            return Stepped(older=Queued(str(older["turn_id"]), older["seq"], older["hook"]))
         return await self._run(step, first=True)
 
     @activity.defn(name=names.ADVANCE)
@@ -77,6 +70,8 @@ class StepActivities:
         try:
             async with beating(self._attempts, step.turn_id):
                 outcome = await to_its_end(self._patiently(self._enter(step, first)), self._left)
+        except EarlierFirst as earlier:
+            return Stepped(older=Queued(earlier.turn_id, earlier.seq, earlier.hook))
         except NotFound:
             if first:
                 return Stepped(finished=True, gone=True)  # it was deleted, or taken back, while it waited
@@ -123,7 +118,7 @@ class StepActivities:
     async def _enter(self, step: Step, first: bool) -> Outcome:
         info = activity.info()
         claim = make_claim(step.thread_id, _scope(step))
-        turn = await claim_and_load(self._pool, claim, step.turn_id, whole=first)
+        turn = await claim_and_load(self._pool, claim, step.turn_id, whole=first, first=first)
         entry = Entry(
             claim=claim,
             allow=step.allow,

@@ -19,7 +19,7 @@ from adapter.errors import NotFound, Superseded, Undone
 from adapter.store import stops, turns
 from adapter.store.pool import Pool, fetch_all, store_errors
 from adapter.wire import dumps
-from adapter.writer import Event, append_events, assert_claim
+from adapter.writer import Event, append_events, assert_claim, take
 from workflows import names
 from workflows.contracts import (
     Compensate,
@@ -77,7 +77,7 @@ class TurnActivities:
             async with beating():
                 turn = await turns.claim_and_load(self._pool, make_claim(request.thread_id), request.turn_id)
                 async with store_errors(), self._pool.connection() as conn, conn.transaction():
-                    await turns.take(conn, make_claim(request.thread_id), self._pool)
+                    await take(conn, make_claim(request.thread_id), self._pool)
                     if request.roll_back:
                         await turns.roll_back(conn, turn)
                     else:

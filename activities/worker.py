@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import logging
 from datetime import timedelta
 from typing import Any
@@ -22,8 +21,7 @@ from temporalio.client import (
     ScheduleSpec,
 )
 from temporalio.envconfig import ClientConfig
-from temporalio.worker import FixedSizeSlotSupplier, Worker, WorkerTuner
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxMatcher, SandboxRestrictions
+from temporalio.worker import FixedSizeSlotSupplier, UnsandboxedWorkflowRunner, Worker, WorkerTuner
 
 from activities.expiry import ExpiryActivities
 from activities.heartbeat import Attempts
@@ -53,25 +51,6 @@ from workflows.webhook import WebhookWorkflow
 
 log = logging.getLogger("turns")
 
-# Workflow code must stay free of what changes under it: importing any of these there fails the workflow task.
-FORBIDDEN_IN_WORKFLOWS = frozenset(
-    {
-        "langgraph",
-        "langchain_core",
-        "langchain",
-        "psycopg",
-        "fastapi",
-        "pydantic",
-        "adapter",
-        "activities",
-        "api",
-    }
-)
-
-# Constants and frozen dataclasses, which no run can change: making them anew for each run, as the sandbox does with
-# all else, takes most of the start of a run (10 of 17 ms, measured with temporalio 1.35).
-SHARED_WITH_WORKFLOWS = frozenset({"workflows.contracts", "workflows.names"})
-
 
 async def connect() -> Client:
     """Connects to Temporal as its own environment variables or TOML profile say (127.0.0.1:7233 without)."""
@@ -88,18 +67,6 @@ def defaults_of(settings: Settings) -> Defaults:
         attempts=settings.node_attempts,
         parallel=settings.parallel_effects,
     )
-
-
-def workflow_runner() -> SandboxedWorkflowRunner:
-    """Returns the sandbox that refuses LangGraph and the database in workflow code, lazy imports included."""
-    matcher = SandboxMatcher(children={name: SandboxMatcher.all for name in FORBIDDEN_IN_WORKFLOWS})
-    default = SandboxRestrictions.default
-    restricted = dataclasses.replace(
-        default,
-        passthrough_modules=default.passthrough_modules | SHARED_WITH_WORKFLOWS,
-        invalid_modules=default.invalid_modules | matcher,
-    )
-    return SandboxedWorkflowRunner(restrictions=restricted)
 
 
 async def run(
@@ -169,7 +136,9 @@ async def run(
                 RetentionActivities(pool, days=settings.event_retention).prune,
                 ExpiryActivities(pool).expire,
             ],
-            workflow_runner=workflow_runner(),
+            # Tests replay every kind of turn in Temporal's sandbox. Here these workflows run and no others, and the
+            # sandbox makes their modules anew for each run: a tenth of what a turn costs.
+            workflow_runner=UnsandboxedWorkflowRunner(),
             tuner=WorkerTuner.create_composite(
                 workflow_supplier=Slots(100),
                 activity_supplier=Slots(settings.concurrent_effects),

@@ -178,8 +178,10 @@ class Engine:
             over = over and turn.applied
             if over:
                 await writer.write(lambda conn: turns.restore_base(conn, turn))
+            saver = FencedSaver(self._pool, writer, hide=_hidden(entry))
             plan = await make_plan(
                 self._pool,
+                saver,
                 turn,
                 first=entry.first,
                 # Once: the next attempt goes on from the fork, which this run has adopted the turn with.
@@ -190,13 +192,7 @@ class Engine:
             moves = elsewhere and plan.checkpoint_id is not None
             if entry.first:
                 faultpoints.reached(faultpoints.BEFORE_INPUT)
-            saver = FencedSaver(
-                self._pool,
-                writer,
-                origin=plan.origin,
-                hide=_hidden(entry),
-                on_first_write=_on_first_write(turn, entry, plan, adopts=moves),
-            )
+            saver.carries(plan.origin, _on_first_write(turn, entry, plan, adopts=moves))
             if plan.begins:
                 start = turns.Start(
                     plan.origin, plan.resume, plan.stop, entry.run_id, entry.begun_in, plan.base, over
@@ -262,7 +258,8 @@ class Engine:
         rows = await fetch_all(self._pool, "shown_keys", turn_id=turn.turn_id) if entry.attempt > 1 else []
         shown = frozenset((row["event"], row["key"]) for row in rows)
         if ("metadata", None) not in shown:
-            writer.emit(Event("metadata", dumps({"run_id": turn.turn_id, "attempt": 1})), urgent=True)
+            # Stored together with the turn's start, which follows at once.
+            writer.emit(Event("metadata", dumps({"run_id": turn.turn_id, "attempt": 1})))
         return shown
 
     async def _stream(

@@ -63,6 +63,22 @@ class StaleAttempt(TurnsError):
     """A newer attempt claimed this scope; nothing this attempt wrote since then was kept. Not retryable."""
 
 
+class EarlierFirst(TurnsError):
+    """A turn of the thread that was accepted earlier has not ended; nothing was claimed.
+
+    Attributes:
+        turn_id: the earlier turn.
+        seq: its place in the thread's order.
+        hook: whether it has a webhook.
+    """
+
+    def __init__(self, turn_id: str, seq: int, hook: bool) -> None:
+        super().__init__(f"turn {turn_id} was accepted earlier and has not ended")
+        self.turn_id = turn_id
+        self.seq = seq
+        self.hook = hook
+
+
 class Superseded(TurnsError):
     """The turn ended and later turns of its thread built on what it left; it cannot be tried again. Not retryable."""
 

@@ -48,11 +48,14 @@ class Plan:
     begins: bool = False
 
 
-async def plan(pool: Pool, turn: TurnRow, *, first: bool, fork_from: str | None, over: bool) -> Plan:
+async def plan(
+    pool: Pool, saver: FencedSaver, turn: TurnRow, *, first: bool, fork_from: str | None, over: bool
+) -> Plan:
     """Plans an entry.
 
     Args:
         pool: PostgreSQL.
+        saver: the entry's, which LangGraph will load the head from.
         turn: its row; with its input if it is not applied yet, or is to be applied again.
         first: whether this is the turn's begin.
         fork_from: the checkpoint that a run made by Reset goes on from, if the thread has moved past it.
@@ -62,9 +65,11 @@ async def plan(pool: Pool, turn: TurnRow, *, first: bool, fork_from: str | None,
         Undone: the turn goes on with one whose effects were compensated.
         RuntimeError: a scalar answer, and several interrupts wait.
     """
-    head = await _tuple(pool, turn, None)
-    step = _step(head) + 1
     started = turn.origin is not None and turn.stop is not None
+    if started and fork_from is None and not over and (turn.applied or not first):
+        # Whoever goes on needs to know how far the thread is; the state itself is loaded once, by LangGraph.
+        return _going_on(turn, -2 if turn.head_step is None else turn.head_step, None)
+    head = await saver.peek(turn.thread_id)
     base = turn.base if over else None
     if over and base is None:
         # There is nothing before the turn to start from: its input is the thread's first checkpoint.
@@ -74,12 +79,16 @@ async def plan(pool: Pool, turn: TurnRow, *, first: bool, fork_from: str | None,
         # It has not moved on from where it began: an input that is the head is not brought again.
         over, fork_from, base = base != fork_from, None, None
     if started and (fork_from is not None or (not over and (turn.applied or not first))):
-        assert turn.origin is not None and turn.stop is not None
-        if fork_from is not None:
-            step = _step(await _tuple(pool, turn, fork_from)) + 1
-        budget = max(1, turn.stop - step - 1)
-        return Plan(None, turn.origin, turn.resume, turn.stop, budget, checkpoint_id=fork_from)
-    return await _beginning(pool, turn, head, step, base, over=over)
+        step = _step(head if fork_from is None else await _tuple(pool, turn, fork_from))
+        return _going_on(turn, step, fork_from)
+    return await _beginning(pool, turn, head, _step(head) + 1, base, over=over)
+
+
+def _going_on(turn: TurnRow, step: int, fork_from: str | None) -> Plan:
+    """Plans an entry that brings nothing; `step` is that of the checkpoint it starts from."""
+    assert turn.origin is not None and turn.stop is not None
+    budget = max(1, turn.stop - step - 2)
+    return Plan(None, turn.origin, turn.resume, turn.stop, budget, checkpoint_id=fork_from)
 
 
 async def _beginning(

@@ -54,7 +54,6 @@ class FencedSaver(BaseCheckpointSaver[str]):
     Args:
         pool: for reads.
         writer: the attempt's writer; None for a saver that only reads.
-        origin: the turn that keys are derived from; checkpoints count its supersteps.
         hide: as `limit`: (checkpoint namespace, task ids): in this namespace only these tasks' pending writes
             are shown, so that a branch-limited run cannot finish a superstep it shares (I6).
     """
@@ -64,24 +63,32 @@ class FencedSaver(BaseCheckpointSaver[str]):
         pool: Pool,
         writer: FencedWriter | None = None,
         *,
-        origin: str = "",
         hide: tuple[str, frozenset[str]] | None = None,
-        on_first_write: Callable[[Connection], Any] | None = None,
     ) -> None:
         self._reader = AsyncPostgresSaver(cast("Any", pool))
         super().__init__(serde=self._reader.serde)
         self._pool = pool
         self._writer = writer
-        self._origin = origin
+        self._origin = ""
         self._hide = hide
         self._heads: dict[str, Head] = {}
         self._asked: set[str] = set()
         self._visits: dict[tuple[str, str], tuple[str, int]] = {}
         self._peeked: dict[str, CheckpointTuple | None] = {}
-        self._first_write = on_first_write
+        self._first_write: Callable[[Connection], Any] | None = None
         self._loop = asyncio.get_running_loop()
         self.last_step = -2
         self.root_head: str | None = None
+
+    def carries(self, origin: str, on_first_write: Callable[[Connection], Any] | None = None) -> None:
+        """Says what is written.
+
+        Args:
+            origin: the turn that keys are derived from; checkpoints count its supersteps.
+            on_first_write: what is stored together with the first checkpoint or writes.
+        """
+        self._origin = origin
+        self._first_write = on_first_write
 
     # ------------------------------------------------------------ lineage
 
@@ -125,6 +132,13 @@ class FencedSaver(BaseCheckpointSaver[str]):
         parents: Mapping[str, Any] = cast("Any", found.metadata).get("parents") or {}
         return parents.get(parent_ns) == parent_checkpoint_id
 
+    async def peek(self, thread_id: str) -> CheckpointTuple | None:
+        """Returns the thread's head, which LangGraph will ask for next."""
+        found = self._peeked[""] = await self._read(
+            {"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}}
+        )
+        return found
+
     def _thread_id(self) -> str:
         assert self._writer is not None
         return self._writer.claim.thread_id
@@ -152,9 +166,9 @@ class FencedSaver(BaseCheckpointSaver[str]):
         ns = str(conf.get("checkpoint_ns", ""))
         self._asked.add(ns)
         addressed = bool(conf.get("checkpoint_id"))
-        if not addressed and ns in self._peeked:
-            found = self._peeked.pop(ns)
-        else:
+        known = ns in self._peeked
+        found = self._peeked.pop(ns, None)
+        if addressed or not known:
             found = await self._read(config)
         if found is None:
             return None

@@ -124,13 +124,13 @@ class FencedWriter:
         if self.error is not None:
             raise self.error
 
-    def emit(self, event: Event, *, urgent: bool = False) -> None:
-        """Queues an event. Only on the event loop's thread; `urgent` ones do not wait for company."""
+    def emit(self, event: Event) -> None:
+        """Queues an event, which waits a little for company. Only on the event loop's thread."""
         if self.error is not None:
             return
         event.deadline = self._loop.time() + _NEED_SECONDS
         self._events.append(event)
-        self._schedule(0.0 if urgent else self._token_delay)
+        self._schedule(self._token_delay)
 
     async def write(self, run: Operation, *, provides: Need | None = None) -> None:
         """Queues an operation and waits until the transaction it ran in is committed.
@@ -294,16 +294,19 @@ async def take(conn: Connection, claim: Claim, pool: Pool) -> None:
     Raises:
         StaleAttempt: a newer attempt holds the scope, or one around it; both tokens are named.
     """
-    async with ending_blockers(pool, conn):
+    with ending_blockers(pool, conn):
         row = await (await conn.execute(query("claim"), claim_params(claim))).fetchone()
     if row is None:
-        held = await (
-            await conn.execute(
-                query("current_claims"), {"thread_id": claim.thread_id, "scopes": claim.scopes}
-            )
-        ).fetchall()
-        newest = ", ".join(f'"{r["scope"]}" {r["token"]}/{r["attempt"]}' for r in held) or "none"
-        raise StaleAttempt(
-            f'attempt {claim.token}/{claim.attempt} may not claim "{claim.scope}" of thread {claim.thread_id}: '
-            f"the newest claims are {newest}"
-        )
+        raise await stale(conn, claim)
+
+
+async def stale(conn: Connection, claim: Claim) -> StaleAttempt:
+    """Returns what to raise for a claim that was refused."""
+    held = await (
+        await conn.execute(query("current_claims"), {"thread_id": claim.thread_id, "scopes": claim.scopes})
+    ).fetchall()
+    newest = ", ".join(f'"{r["scope"]}" {r["token"]}/{r["attempt"]}' for r in held) or "none"
+    return StaleAttempt(
+        f'attempt {claim.token}/{claim.attempt} may not claim "{claim.scope}" of thread {claim.thread_id}: '
+        f"the newest claims are {newest}"
+    )

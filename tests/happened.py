@@ -69,7 +69,10 @@ def normal_state(snapshot: Any) -> Any:
 
 def same_events(happened: Happened, expected: Happened, where: str) -> None:
     """Asserts that two turns showed the same, in the same order but for that inside a superstep."""
-    assert _states(happened) == _states(expected), where
+    states, others = _states(happened), _states(expected)
+    assert states == others, "\n".join(
+        [where, *map(str, states - others), "instead of", *map(str, others - states)]
+    )
     got, wanted = _counted(happened), _counted(expected)
     report = "\n".join(
         [f"+ {e}" for e in (got - wanted).elements()] + [f"- {e}" for e in (wanted - got).elements()]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeAlias
 
 import psycopg
@@ -53,25 +53,29 @@ def create_pool(database_url: str, *, size: int, name: str, wait: float = _WORKE
     )
 
 
-@asynccontextmanager
-async def ending_blockers(pool: Pool, conn: Connection) -> AsyncGenerator[None]:
+@contextmanager
+def ending_blockers(pool: Pool, conn: Connection) -> Generator[None]:
     """Ends, while the body waits for a lock on `conn`, what has kept it waiting for too long."""
     pid, conninfo = conn.info.backend_pid, pool.conninfo
     assert isinstance(conninfo, str)
+    loop = asyncio.get_running_loop()
+    ending: list[asyncio.Task[None]] = []
 
     async def end() -> None:
         while True:
-            await asyncio.sleep(_BLOCKED_SECONDS)
             # Not of the pool: all its connections may wait for the same.
             async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as other:
                 await other.execute(query("end_blockers"), {"pid": pid})
+            await asyncio.sleep(_BLOCKED_SECONDS)
 
-    ending = asyncio.create_task(end())
+    # Nearly every claim is taken at once: a timer costs less than a task.
+    waits = loop.call_later(_BLOCKED_SECONDS, lambda: ending.append(loop.create_task(end())))
     try:
         yield
     finally:
-        ending.cancel()
-        await asyncio.gather(ending, return_exceptions=True)
+        waits.cancel()
+        for task in ending:
+            task.cancel()
 
 
 async def until_back(pool: Pool, seconds: float) -> None:

@@ -479,11 +479,20 @@ SELECT t.thread_id, t.turn_id, t.seq, t.due_at, t.request ? 'webhook' AS hook FR
 WHERE t.status = 'running' AND t.updated_at < now() - make_interval(secs => %(age_seconds)s)
 ORDER BY random() LIMIT %(limit)s
 
+-- name: turn_standing
+-- Whether a turn may still be run.
+SELECT thread_id, status, undone, (status NOT IN ('pending', 'running') AND (detached OR EXISTS (
+    SELECT 1 FROM turns.turn l WHERE l.thread_id = t.thread_id AND l.seq > t.seq AND l.origin IS NOT NULL
+))) AS superseded
+FROM turns.turn t WHERE turn_id = %(turn_id)s
+
 -- name: load_turn
 -- For an activity; the input is left out once it was applied, since it can be large.
 SELECT t.turn_id, t.thread_id, t.seq, t.graph_id, t.assistant_id, t.status, t.origin, t.applied, t.resume,
        t.stop, t.error, t.held, t.last_offset, t.metadata, t.run_id, t.begun_in, t.base, t.undone,
        h.origin AS thread_origin, coalesce(p.status, h.prior_status) AS previous_status,
+       (SELECT (c.metadata->>'step')::integer FROM checkpoints c WHERE c.thread_id = t.thread_id::text
+           AND c.checkpoint_ns = '' ORDER BY c.checkpoint_id DESC LIMIT 1) AS head_step,
        (t.status NOT IN ('pending', 'running') AND (t.detached OR EXISTS (
            SELECT 1 FROM turns.turn l WHERE l.thread_id = t.thread_id AND l.seq > t.seq AND l.origin IS NOT NULL
        ))) AS superseded,

@@ -14,10 +14,10 @@ from typing import Any
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from adapter.errors import NotFound, Superseded, Undone
-from adapter.store.pool import Connection, Pool, fetch_one, store_errors
+from adapter.errors import EarlierFirst, NotFound, Superseded, Undone
+from adapter.store.pool import Connection, Pool, ending_blockers, fetch_one, store_errors
 from adapter.store.sql import query
-from adapter.writer import Claim, take
+from adapter.writer import Claim, claim_params, stale
 
 # As the Agent Server's threads tell of it.
 _ROLLED_BACK = {"error": "UserRollback", "message": "User rolled back the run"}
@@ -42,6 +42,7 @@ class TurnRow:
         begun_in: the run it began in; a run that Reset makes keeps this as its original.
         base: the thread's checkpoint before the turn, None for a thread without any.
         undone: whether the turn's effects were compensated.
+        head_step: the superstep of the thread's newest checkpoint, None for a thread without any.
     """
 
     turn_id: str
@@ -64,17 +65,49 @@ class TurnRow:
     begun_in: str | None
     base: str | None
     undone: bool
+    head_step: int | None
 
 
-async def load(conn: Connection, turn_id: str, *, whole: bool = False) -> TurnRow:
-    """Loads a turn, in the caller's transaction.
+async def claim_and_load(
+    pool: Pool, claim: Claim, turn_id: str, *, whole: bool = False, first: bool = False
+) -> TurnRow:
+    """Takes the claim and loads the turn, in one transaction.
+
+    Args:
+        pool: PostgreSQL.
+        claim: the attempt's.
+        turn_id: the turn.
+        whole: whether the input is wanted even if it was applied.
+        first: whether a turn that was accepted earlier goes first (I3).
 
     Raises:
+        EarlierFirst: there is such a turn.
+        StaleAttempt: a newer attempt holds the claim; not retryable.
         NotFound: the turn was deleted; not retryable.
         Superseded: it ended and later turns ran; not retryable.
         Undone: it failed and its effects were compensated; not retryable.
     """
-    row = await (await conn.execute(query("load_turn"), {"turn_id": turn_id, "whole": whole})).fetchone()
+    of_turn = {"turn_id": turn_id}
+    async with store_errors(), pool.connection() as conn:
+        with ending_blockers(pool, conn):
+            # All of it is sent at once; what does not hold takes all of it back.
+            async with conn.pipeline(), conn.transaction():
+                older = await conn.execute(query("older_open"), of_turn) if first else None
+                # Before the claim: the thread may belong to a later turn that runs.
+                before = await conn.execute(query("turn_standing"), of_turn)
+                claimed = await conn.execute(query("claim"), claim_params(claim))
+                await conn.execute(query("notify_thread"), {"thread_id": claim.thread_id})
+                # After it: it may have waited for an older attempt's transaction, such as what applied the input.
+                loaded = await conn.execute(query("load_turn"), {**of_turn, "whole": whole})
+                if older is not None and (row := await older.fetchone()) is not None:
+                    raise EarlierFirst(str(row["turn_id"]), row["seq"], row["hook"])
+                _may_go_on(await before.fetchone(), turn_id)
+                if await claimed.fetchone() is None:
+                    raise await stale(conn, claim)
+                return row_of(_may_go_on(await loaded.fetchone(), turn_id))
+
+
+def _may_go_on(row: DictRow | None, turn_id: str) -> DictRow:
     if row is None:
         raise NotFound(f"turn {turn_id} does not exist any more")
     if row["superseded"]:
@@ -86,34 +119,11 @@ async def load(conn: Connection, turn_id: str, *, whole: bool = False) -> TurnRo
         raise Undone(
             f"turn {turn_id} failed and its effects were compensated; it cannot be tried again: start a new turn"
         )
-    return _turn(row)
+    return row
 
 
-async def claim_and_load(pool: Pool, claim: Claim, turn_id: str, *, whole: bool = False) -> TurnRow:
-    """Takes the claim and loads the turn, in one transaction.
-
-    Args:
-        pool: PostgreSQL.
-        claim: the attempt's.
-        turn_id: the turn.
-        whole: whether the input is wanted even if it was applied.
-
-    Raises:
-        StaleAttempt: a newer attempt holds the claim; not retryable.
-        NotFound: the turn was deleted; not retryable.
-        Superseded: it ended and later turns ran; not retryable.
-        Undone: it failed and its effects were compensated; not retryable.
-    """
-    async with store_errors(), pool.connection() as conn, conn.transaction():
-        # Before the claim: the thread may belong to a later turn that runs.
-        await load(conn, turn_id)
-        await take(conn, claim, pool)
-        await conn.execute(query("notify_thread"), {"thread_id": claim.thread_id})
-        # Again: the claim may have waited for an older attempt's transaction, such as the one that applied the input.
-        return await load(conn, turn_id, whole=whole)
-
-
-def _turn(row: Mapping[str, Any]) -> TurnRow:
+def row_of(row: Mapping[str, Any]) -> TurnRow:
+    """Returns what statement `load_turn` found."""
     return TurnRow(
         turn_id=str(row["turn_id"]),
         thread_id=str(row["thread_id"]),
@@ -135,6 +145,7 @@ def _turn(row: Mapping[str, Any]) -> TurnRow:
         begun_in=row["begun_in"],
         base=row["base"],
         undone=row["undone"],
+        head_step=row["head_step"],
     )
 
 

@@ -33,14 +33,20 @@ async def _ends(conn: Connection, turn_id: str) -> None:
     await turns.finish(conn, turn_id, status="success", thread_status="idle")
 
 
+async def _load(conn: Connection, turn_id: str) -> turns.TurnRow:
+    row = await (await conn.execute(query("load_turn"), {"turn_id": turn_id, "whole": False})).fetchone()
+    assert row is not None
+    return turns.row_of(row)
+
+
 async def _starts(conn: Connection, turn_id: str) -> None:
-    turn = await turns.load(conn, turn_id)
+    turn = await _load(conn, turn_id)
     with_ = Start(turn_id, None, 25, str(uuid.uuid4()), str(uuid.uuid4()), None, False)
     await turns.start(conn, turn, with_)
 
 
 async def _takes_up(conn: Connection, turn_id: str) -> None:
-    await turns.adopt(conn, await turns.load(conn, turn_id), str(uuid.uuid4()), rewound=True)
+    await turns.adopt(conn, await _load(conn, turn_id), str(uuid.uuid4()), rewound=True)
 
 
 ATTEMPTS = pytest.mark.parametrize(

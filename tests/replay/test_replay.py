@@ -8,8 +8,8 @@ import pytest
 from temporalio.client import WorkflowHistory
 from temporalio.worker import Replayer
 
-from activities.worker import workflow_runner
 from tests.replay.record import FOLDER, RECORDINGS
+from tests.workflow.sandbox import sandbox
 from workflows.turn import TurnWorkflow
 
 HISTORIES = sorted(FOLDER.glob("*.json"))
@@ -18,7 +18,7 @@ HISTORIES = sorted(FOLDER.glob("*.json"))
 @pytest.mark.parametrize("path", HISTORIES, ids=lambda p: p.stem)
 async def test_recorded_turns_replay(path: Path) -> None:
     history = WorkflowHistory.from_json(path.stem, path.read_text())
-    replayer = Replayer(workflows=[TurnWorkflow], workflow_runner=workflow_runner())
+    replayer = Replayer(workflows=[TurnWorkflow], workflow_runner=sandbox())
 
     await replayer.replay_workflow(history)
 

@@ -128,11 +128,11 @@ async def test_a_turn_that_is_discarded_while_it_begins(
     planned = engine.make_plan
     discarded: list[str] = []
 
-    async def discard_first(pool: Any, turn: Any, **options: Any) -> Any:
+    async def discard_first(pool: Any, saver: Any, turn: Any, **options: Any) -> Any:
         if not discarded:
             discarded.append(turn.turn_id)
             assert await stops.discard_pending(pool, turn.turn_id)
-        return await planned(pool, turn, **options)
+        return await planned(pool, saver, turn, **options)
 
     monkeypatch.setattr(engine, "make_plan", discard_first)
     async with stack(postgres.clone(), temporal, {"graph": chain(a=booking("a")).compile()}) as running:
