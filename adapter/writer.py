@@ -26,8 +26,10 @@ from adapter.store.sql import query
 Need = tuple[str, ...]
 Operation = Callable[[Connection], Awaitable[None]]
 
-# An event whose checkpoint never comes (a graph without a saver inside a node) is not kept back for longer.
-_NEED_SECONDS = 0.1
+# An event whose write does not come (no graph is known to do that) is not kept back for longer. Not for less: on a
+# machine with too much to do, writes that follow one another take their time, and what is shown before it is stored
+# would be shown again by the next attempt.
+_NEED_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,7 @@ class FencedWriter:
         self._stored: set[Need] = set()
         self._wake = asyncio.Event()
         self._urgent_at: float | None = None
+        self._committed_at = self._loop.time()
         self._closing = False
         self._task: asyncio.Task[None] | None = None
 
@@ -196,7 +199,8 @@ class FencedWriter:
         now = self._loop.time()
         end = 0
         for event in self._events:
-            if not (event.need is None or event.need in ready or now >= event.deadline or self._closing):
+            late = now >= max(event.deadline, self._committed_at + _NEED_SECONDS)
+            if not (event.need is None or event.need in ready or late or self._closing):
                 break
             end += 1
         events, self._events = self._events[:end], self._events[end:]
@@ -218,6 +222,7 @@ class FencedWriter:
             if not isinstance(exc, Exception):
                 raise
             return
+        self._committed_at = self._loop.time()
         self._stored.update(op.provides for op in ops if op.provides is not None)
         for op in ops:
             if not op.done.done():
