@@ -62,15 +62,35 @@ async def test_events_before_it_do_not_wait(opened: tuple[Pool, FencedWriter]) -
 
 
 async def test_an_event_whose_write_never_comes_is_not_kept_back_for_ever(
-    opened: tuple[Pool, FencedWriter],
+    opened: tuple[Pool, FencedWriter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pool, writer = opened
+    monkeypatch.setattr("adapter.writer._NEED_SECONDS", 0.1)
     writer.emit(Event("values", "1", need=("checkpoint", "", "never")))
     async with asyncio.timeout(5):
         while not await stored(pool, writer):
             await asyncio.sleep(0.01)
 
     assert await stored(pool, writer) == ["values"]
+
+
+async def test_an_event_waits_for_its_write_behind_slow_ones(
+    opened: tuple[Pool, FencedWriter], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool, writer = opened
+    monkeypatch.setattr("adapter.writer._NEED_SECONDS", 0.5)
+    writer.emit(Event("values", "1", need=("checkpoint", "", "c1")))
+    for _ in range(3):
+        await writer.write(_slow)
+        assert await stored(pool, writer) == []
+
+    await writer.write(nothing, provides=("checkpoint", "", "c1"))
+
+    assert await stored(pool, writer) == ["values"]
+
+
+async def _slow(conn: Connection) -> None:
+    await conn.execute("SELECT pg_sleep(0.4)")
 
 
 async def test_writes_queued_together_share_a_transaction(opened: tuple[Pool, FencedWriter]) -> None:
