@@ -122,18 +122,25 @@ def temporal_binary() -> str:
 
 
 @contextlib.contextmanager
-def temporal(*config: str, ui_port: int | None = None) -> Generator[str]:
-    """Yields the address of a dev server that forgets everything; `config` adds dynamic settings."""
+def temporal(*config: str, ui_port: int | None = None, log: Path | None = None) -> Generator[str]:
+    """Yields the address of a dev server that forgets everything; `config` adds dynamic settings.
+
+    What it has to say is on stderr, unless there is a `log`.
+    """
     port = free_port()
     ui = ["--headless"] if ui_port is None else ["--ui-port", str(ui_port)]
+    output = None if log is None else log.open("ab")
     process = subprocess.Popen(
         [
             temporal_binary(), "server", "start-dev", *ui, "--ip", "127.0.0.1",
             "--port", str(port), "--log-level", "error",
             *(part for setting in (*SPEED, *config) for part in ("--dynamic-config-value", setting)),
         ],
-        stdout=sys.stderr,
+        stdout=output or sys.stderr,
+        stderr=output,
     )  # fmt: skip
+    if output is not None:
+        output.close()
     try:
         asyncio.run(_reachable(f"127.0.0.1:{port}"))
         yield f"127.0.0.1:{port}"

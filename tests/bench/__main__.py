@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import tempfile
 import time
@@ -105,6 +106,7 @@ def report(
 def main() -> None:
     """Runs the bench."""
     chosen = parse(sys.argv[1:])
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends what was started, as Ctrl-C does
     scenarios = QUICK if chosen.quick else SCENARIOS
     wanted = {name: run for name, run in scenarios.items() if name in (chosen.scenarios or scenarios)}
     pythons, missing = interpreters(chosen.contenders, own=chosen.quick)

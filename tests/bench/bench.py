@@ -38,7 +38,7 @@ class Bench:
         servers: PostgreSQL and Temporal.
         pythons: the interpreter of each contender that can be had.
         rounds: how often each contender has its turn.
-        patience: seconds that one turn of a contender's may take.
+        patience: seconds that a contender may take for one round, unless a scenario says otherwise.
     """
 
     servers: Servers
@@ -82,13 +82,14 @@ class Bench:
         action: Callable[[Contender], Awaitable[Mapping[str, float]]],
         *,
         rounds: int | None = None,
+        patience: float | None = None,
     ) -> None:
         """Measures a case: A B C A B C …; who fails once is not asked again, and what came before does not count."""
         left = list(contenders)
         for number in range(rounds or self.rounds):
             for contender in tuple(left):
                 try:
-                    async with asyncio.timeout(self.patience):
+                    async with asyncio.timeout(patience or self.patience):
                         values = await action(contender)
                 except Exception as exc:
                     left.remove(contender)
@@ -128,7 +129,7 @@ def interpreters(names: Sequence[str], *, own: bool) -> tuple[dict[str, Path], d
 @contextlib.contextmanager
 def serving(folder: Path) -> Generator[Servers]:
     """Yields running servers: what PostgreSQL has committed is written, though not forced to the disk."""
-    with servers.postgres(crashes=True) as postgres, servers.temporal() as address:
+    with servers.postgres(crashes=True) as postgres, servers.temporal(log=folder / "temporal.log") as address:
         yield found(postgres, address, folder)
 
 

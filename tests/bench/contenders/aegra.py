@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import psycopg
 
 from tests.bench.contenders.base import HttpContender, Setup
@@ -34,9 +36,15 @@ class Aegra(HttpContender):
             "LANGGRAPH_MAX_POOL_SIZE": "10",
             "SQLALCHEMY_POOL_SIZE": "105",
         }
+        if setup.workers > 1:  # processes that all migrate at once end one another
+            await self._serve(environment, 1)
+            await self.stop()
+        await self._serve(environment, setup.workers)
+
+    async def _serve(self, environment: Mapping[str, str], workers: int) -> None:
         log = self.run(
             "api",
-            ("-m", "uvicorn", "aegra_api.main:app", "--port", str(self.port), "--workers", str(setup.workers),
+            ("-m", "uvicorn", "aegra_api.main:app", "--port", str(self.port), "--workers", str(workers),
              "--no-access-log", "--log-level", "warning"),
             environment,
         )  # fmt: skip

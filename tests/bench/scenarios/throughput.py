@@ -18,10 +18,10 @@ CPU: Final = "CPU a turn, ms"
 CPU_OF_ALL: Final = "CPU a turn with PostgreSQL and Temporal, ms"
 WORKERS: Final = (1, 2)
 CONCURRENT: Final = (1, 20, 100)
-SECONDS: Final = 4.0
+SECONDS: Final = 3.0
 _MOST_ROUNDS: Final = 2
 NOTES: Final = (
-    "Turns of 4 no-op effects, each on a new thread, asked for during 4 s a round and awaited; 2 rounds at most. CPU: "
+    "Turns of 4 no-op effects, each on a new thread, asked for during 3 s a round and awaited; 2 rounds at most. CPU: "
     "of all processes of the contender (workers and API), user and system; then with PostgreSQL's and Temporal's. The "
     "plugin's client runs in the process that measures and is not counted. Workers: of ours and the plugin's worker "
     "processes (ours with one API process); of plain and aegra web processes.",
