@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -103,17 +104,27 @@ def report(
     )
 
 
+async def _until_told(running: Coroutine[Any, Any, dict[str, Measured]]) -> dict[str, Measured]:
+    """Runs to its end, or until SIGINT or SIGTERM, upon which it ends what it has started."""
+    task = asyncio.ensure_future(running)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    return await task
+
+
 def main() -> None:
     """Runs the bench."""
     chosen = parse(sys.argv[1:])
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends what was started, as Ctrl-C does
     scenarios = QUICK if chosen.quick else SCENARIOS
     wanted = {name: run for name, run in scenarios.items() if name in (chosen.scenarios or scenarios)}
     pythons, missing = interpreters(chosen.contenders, own=chosen.quick)
     with tempfile.TemporaryDirectory(prefix="turns-bench-") as folder, serving(Path(folder)) as servers:
         shown = machine(servers)
         bench = Bench(servers, pythons, chosen.rounds)
-        everything = uvloop.run(measure(bench, wanted))
+        try:
+            everything = uvloop.run(_until_told(measure(bench, wanted)))
+        except asyncio.CancelledError:
+            sys.exit("stopped")
         chosen.out.write_bytes(report(bench, everything, missing, shown))
     say(f"written to {chosen.out}")
 

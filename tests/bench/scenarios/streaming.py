@@ -22,6 +22,7 @@ P50: Final = "token to client, p50, ms"
 P99: Final = "token to client, p99, ms"
 RATE: Final = "tokens/s that arrive"
 PER_CPU: Final = "tokens a CPU second of the API"
+CLIENT: Final = "CPU of the client, % of a core"
 _STREAMS: Final = 100
 _ONE_AFTER_THE_OTHER: Final = 5
 _MOST_ROUNDS: Final = 3
@@ -60,15 +61,17 @@ async def _many(contender: Contender) -> Mapping[str, float]:
         await asyncio.sleep(number / _STREAMS)
         return await _stream(contender, "chat_150")
 
-    used, began = cpu_seconds(contender.pids("api")), time.monotonic()
+    used, own, began = cpu_seconds(contender.pids("api")), time.process_time(), time.monotonic()
     streams = await asyncio.gather(*(begin(number) for number in range(_STREAMS)))
-    took, used = time.monotonic() - began, cpu_seconds(contender.pids("api")) - used
+    took, own = time.monotonic() - began, time.process_time() - own
+    used = cpu_seconds(contender.pids("api")) - used
     late = [delay for _, delays in streams for delay in delays]
     values = {
         FIRST: median(first for first, _ in streams),
         P50: percentile(late, 0.5),
         P99: percentile(late, 0.99),
         RATE: len(late) / took,
+        CLIENT: 100 * own / took,
     }
     return {**values, **({PER_CPU: len(late) / used} if used else {})}
 
