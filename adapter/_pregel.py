@@ -18,6 +18,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.tracers.event_stream import (
     _AstreamEventsCallbackHandler,  # pyright: ignore[reportPrivateUsage]
 )
+from langgraph._internal._config import DEFAULT_RECURSION_LIMIT
 from langgraph._internal._constants import (
     CONFIG_KEY_CHECKPOINT_MAP,
     CONFIG_KEY_RESUME_MAP,
@@ -103,6 +104,14 @@ def nodes_of(graph: AnyGraph) -> dict[str, NodeFacts]:
             cast("AnyGraph", bound) if isinstance(bound, Pregel) else None,
         )
     return facts
+
+
+def recursion_limit_of(graph: AnyGraph) -> int:
+    """Returns the supersteps that a run of the graph has, unless its caller says otherwise.
+
+    LangGraph's default is an int of a kind of its own, which gives way to the limit of a graph that a node invokes.
+    """
+    return (graph.config or {}).get("recursion_limit") or DEFAULT_RECURSION_LIMIT
 
 
 def bound_of(graph: AnyGraph, name: str) -> Runnable[Any, Any]:
@@ -223,6 +232,13 @@ def without_resuming(config: RunnableConfig) -> RunnableConfig:
     )
     var_child_runnable_config.set(fresh)
     return fresh
+
+
+def with_limit(config: RunnableConfig, limit: int) -> RunnableConfig:
+    """Returns the config of a task with another recursion limit, also for what reads the context variable."""
+    limited: RunnableConfig = {**config, "recursion_limit": limit}
+    var_child_runnable_config.set(limited)
+    return limited
 
 
 def with_runtime(config: RunnableConfig, change: Callable[[Runtime[Any]], Runtime[Any]]) -> RunnableConfig:

@@ -168,6 +168,7 @@ class Engine:
         self, turn: TurnRow, entry: Entry, writer: FencedWriter, *, reset: bool, elsewhere: bool
     ) -> Outcome:
         async with self._project.graph(turn.graph_id, base_config(turn)) as graph:
+            limit = recursion_limit(turn, graph)
             shown = await self._announce(turn, entry, writer)
             fork_from = entry.checkpoint if entry.fork and elsewhere else None
             # A begin that stored no checkpoint of its own (a command, an answer) is begun over: what it brought hangs
@@ -183,6 +184,7 @@ class Engine:
                 self._pool,
                 saver,
                 turn,
+                limit=limit,
                 first=entry.first,
                 # Once: the next attempt goes on from the fork, which this run has adopted the turn with.
                 fork_from=None if over else fork_from,
@@ -226,6 +228,7 @@ class Engine:
                 answers=plan.resume or {},
                 attempt=entry.attempt,
                 stop=plan.stop + forks,
+                limit=limit,
                 lineage=saver,
                 first_attempt_at=entry.first_attempt_at,
                 heartbeat=entry.heartbeat,
@@ -246,7 +249,7 @@ class Engine:
             if entry.first:
                 faultpoints.reached(faultpoints.AFTER_INPUT)
             if gate.out_of_steps:
-                raise GraphRecursionError(recursion_message(recursion_limit(turn)))
+                raise GraphRecursionError(recursion_message(limit))
             return await self._conclude(turn, entry, writer, saver, gate, tap)
 
     async def _announce(
@@ -312,7 +315,7 @@ class Engine:
             return Outcome(frontier, interrupted, checkpoint=saver.root_head)
         if not tap.stopped_at_interrupt and saver.last_step + 1 > gate.stop:
             # LangGraph counts per entry; a turn that ends exactly at its limit is an error there, too.
-            raise GraphRecursionError(recursion_message(recursion_limit(turn)))
+            raise GraphRecursionError(recursion_message(gate.limit))
         waits = tap.stopped_at_interrupt
         interrupts = _innermost(tap.interrupts) if waits else {}
         await writer.drain()

@@ -123,6 +123,7 @@ class Gate:
         held: tasks that stopped at an interrupt in this turn; they raise it again instead of running.
         attempt: this activity's attempt, from 1.
         stop: last superstep the turn may run in the root graph (one recursion budget a turn).
+        limit: supersteps the turn may run. An entry is given what is left of them; a graph that a node invokes, all.
         lineage: what is known of the checkpoints.
         on_breakpoint: called with the task id of a subgraph that stopped at a static breakpoint.
         on_start: called with the checkpoint namespace of each task, before its node runs.
@@ -138,6 +139,7 @@ class Gate:
     held: frozenset[str]
     attempt: int
     stop: int
+    limit: int
     lineage: Lineage
     on_breakpoint: Callable[[str], Awaitable[None]]
     on_start: Callable[[str], Awaitable[None]]
@@ -223,11 +225,15 @@ class Gate:
             and self.lineage.made_by(task.parent_ns) == self.turn_id
         ):
             config = _pregel.without_resuming(config)
-        return self.told(config)
+        return self.told(task, config)
 
-    def told(self, config: RunnableConfig) -> RunnableConfig:
-        """Returns the config with a `Runtime` that tells of Temporal's attempt and heartbeat."""
-        return _pregel.with_runtime(config, self._runtime)
+    def told(self, task: TaskFacts, config: RunnableConfig) -> RunnableConfig:
+        """Returns the config with a `Runtime` that tells of Temporal's attempt and heartbeat, and the turn's limit."""
+        return _pregel.with_runtime(self.limited(task, config), self._runtime)
+
+    def limited(self, task: TaskFacts, config: RunnableConfig) -> RunnableConfig:
+        """Returns the config as plain LangGraph would give it to the task: with the limit of the whole turn."""
+        return config if task.parent_ns else _pregel.with_limit(config, self.limit)
 
     def _runtime(self, runtime: Runtime[Any]) -> Runtime[Any]:
         if runtime.execution_info is not None:
@@ -301,7 +307,7 @@ class Inline(_Wrapper):
         if gate is not None and config is not None:
             task = _pregel.task_of(config)
             gate.admit(task)
-            return await self.run(gate, (*_PATH.get(), task), input, gate.told(config), **kwargs)
+            return await self.run(gate, (*_PATH.get(), task), input, gate.told(task, config), **kwargs)
         return await self.inner.ainvoke(input, config, **kwargs)
 
 
@@ -348,6 +354,7 @@ class Subgraph(_Wrapper):
             config = _pregel.without_resuming(config)
         path = (*_PATH.get(), task)
         gate.enter(ns, tuple(t.task_id for t in path))
+        config = gate.limited(task, config)
         token = _PATH.set(path)
         try:
             return await self.inner.ainvoke(input, config, **kwargs)

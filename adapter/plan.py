@@ -20,7 +20,7 @@ from adapter.saver import FencedSaver
 from adapter.store import turns
 from adapter.store.pool import Pool
 from adapter.store.turns import TurnRow
-from adapter.turn_request import addressed, input_of, recursion_limit, resume_map
+from adapter.turn_request import addressed, input_of, resume_map
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,14 @@ class Plan:
 
 
 async def plan(
-    pool: Pool, saver: FencedSaver, turn: TurnRow, *, first: bool, fork_from: str | None, over: bool
+    pool: Pool,
+    saver: FencedSaver,
+    turn: TurnRow,
+    *,
+    limit: int,
+    first: bool,
+    fork_from: str | None,
+    over: bool,
 ) -> Plan:
     """Plans an entry.
 
@@ -57,6 +64,7 @@ async def plan(
         pool: PostgreSQL.
         saver: the entry's, which LangGraph will load the head from.
         turn: its row; with its input if it is not applied yet, or is to be applied again.
+        limit: supersteps the turn may run.
         first: whether this is the turn's begin.
         fork_from: the checkpoint that a run made by Reset goes on from, if the thread has moved past it.
         over: whether a run made by Reset begins the turn over.
@@ -81,7 +89,7 @@ async def plan(
     if started and (fork_from is not None or (not over and (turn.applied or not first))):
         step = _step(head if fork_from is None else await _tuple(pool, turn, fork_from))
         return _going_on(turn, step, fork_from)
-    return await _beginning(pool, turn, head, _step(head) + 1, base, over=over)
+    return await _beginning(pool, turn, head, _step(head) + 1, base, limit=limit, over=over)
 
 
 def _going_on(turn: TurnRow, step: int, fork_from: str | None) -> Plan:
@@ -98,6 +106,7 @@ async def _beginning(
     step: int,
     over_from: str | None,
     *,
+    limit: int,
     over: bool,
 ) -> Plan:
     """Plans the entry that brings the turn's input.
@@ -136,7 +145,6 @@ async def _beginning(
     if checkpoint_id is not None:
         # A fork without new input stores a checkpoint of its own, which counts as a superstep.
         step = _step(found) + (2 if plan_input is None else 1)
-    limit = recursion_limit(turn)
     base = None if head is None else head.checkpoint["id"]
     return Plan(plan_input, origin, resume, step + limit + 1, limit, checkpoint_id, base, begins=True)
 

@@ -12,19 +12,19 @@ from typing import Any, cast
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, Send
 
+from adapter._pregel import AnyGraph, recursion_limit_of
 from adapter.store.turns import TurnRow
 from adapter.tap import Asked
 from adapter.user import AuthUser, configured, without_user
 
-DEFAULT_RECURSION_LIMIT = 25
 # Read once: the package's metadata is a file, and each step of a turn asks.
 LANGGRAPH_VERSION = version("langgraph")
 
 
-def recursion_limit(turn: TurnRow) -> int:
-    """Returns the supersteps the turn may run."""
+def recursion_limit(turn: TurnRow, graph: AnyGraph) -> int:
+    """Returns the supersteps the turn may run: as its request says, or its graph, or LangGraph."""
     given = cast("Mapping[str, Any]", turn.request.get("config") or {}).get("recursion_limit")
-    return int(given) if given else DEFAULT_RECURSION_LIMIT
+    return int(given) if given else recursion_limit_of(graph)
 
 
 def base_config(turn: TurnRow) -> RunnableConfig:

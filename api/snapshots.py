@@ -112,7 +112,8 @@ class Snapshots:
     async def values(self, thread: DictRow) -> Any:
         """Returns a thread's latest values, or None before it has any.
 
-        A thread whose state cannot be read any more, because its graph is gone or has changed too much, is still
+        A thread whose state cannot be read any more, because its graph is gone, has changed too much, or was
+        given an input that its schema refuses, is still
         a thread that clients list and delete: its values are None, too.
         """
         async with self._turnstile:
@@ -120,7 +121,7 @@ class Snapshots:
                 snapshot = await self.state(thread, Address(), subgraphs=False)
             except NotFound:
                 return None
-            except (ValueError, TypeError, KeyError, AttributeError) as exc:
+            except (Invalid, ValueError, TypeError, KeyError, AttributeError) as exc:
                 log.warning("the state of thread %s cannot be read", thread["thread_id"], exc_info=exc)
                 return None
         return None if snapshot is None or snapshot.created_at is None else snapshot.values

@@ -52,6 +52,17 @@ StreamModes = Annotated[
 ]
 
 
+def _addressing(checkpoint: dict[str, Any]) -> dict[str, Any]:
+    """Returns what may name a checkpoint.
+
+    Raises:
+        ValueError: it does, by what is no id.
+    """
+    if not isinstance(checkpoint.get("checkpoint_id"), (str, type(None))):
+        raise ValueError("checkpoint_id must be a string")
+    return checkpoint
+
+
 class RunConfig(BaseModel):
     """LangGraph's config of a run. What is not named here is passed on as it is."""
 
@@ -63,6 +74,11 @@ class RunConfig(BaseModel):
     configurable: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
     run_name: str | None = None
+
+    @field_validator("configurable")
+    @classmethod
+    def _configurable(cls, configurable: dict[str, Any] | None) -> dict[str, Any] | None:
+        return None if configurable is None else _addressing(configurable)
 
 
 class RunCreate(Body):
@@ -92,9 +108,7 @@ class RunCreate(Body):
     @field_validator("checkpoint")
     @classmethod
     def _checkpoint(cls, checkpoint: dict[str, Any]) -> dict[str, Any]:
-        if not isinstance(checkpoint.get("checkpoint_id"), (str, type(None))):
-            raise ValueError("checkpoint_id must be a string")
-        return checkpoint
+        return _addressing(checkpoint)
 
     def asked(self) -> dict[str, Any]:
         """Returns what an auth handler is shown: a run, as LangGraph's `RunsCreate` describes it."""

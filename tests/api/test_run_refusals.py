@@ -41,6 +41,7 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
     ({**ASSISTANT, "command": "x"}, 422, "command: "),
     ({**ASSISTANT, "metadata": {"turns_temporary": True}}, 422, "reserved"),
     ({**ASSISTANT, "checkpoint": {"checkpoint_id": 7}}, 422, "checkpoint: "),
+    ({**ASSISTANT, "config": {"configurable": {"checkpoint_id": 7}}}, 422, "config.configurable: "),
     ({**ASSISTANT, "context": {"a": 1}, "config": {"configurable": {"k": 1}}}, 400, "Cannot specify both"),
 ]
 

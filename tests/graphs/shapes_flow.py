@@ -86,6 +86,22 @@ def loop() -> Graph:
     return builder.compile()
 
 
+def counting(times: int) -> Graph:
+    """A node that runs so many times."""
+
+    async def count(state: Trail) -> Any:
+        called("count")
+        return {"n": state.get("n", 0) + 1}
+
+    def again(state: Trail) -> str:
+        return "count" if state.get("n", 0) < times else END
+
+    builder = graph_of(Trail)
+    builder.add_node("count", count)
+    builder.add_edge(START, "count").add_conditional_edges("count", again, ["count", END])
+    return builder.compile()
+
+
 @shape(START_INPUT)
 def command_goto() -> Graph:
     async def route(state: Trail) -> Command[Any]:
@@ -115,6 +131,16 @@ def recursion_limit_just_reached() -> Graph:
 @shape({**START_INPUT, "config": {"recursion_limit": 4}})
 def recursion_limit_not_reached() -> Graph:
     return chain("a", "b", "c")
+
+
+@shape({"input": {"trail": [], "n": 0}})
+def no_limit_given() -> Graph:
+    return counting(30)
+
+
+@shape({"input": {"trail": [], "n": 0}}, {"input": {"trail": [], "n": 0}, "config": {"recursion_limit": 7}})
+def limit_of_the_graph() -> Graph:
+    return counting(6).with_config({"recursion_limit": 5})
 
 
 @shape(START_INPUT, START_INPUT)

@@ -8,6 +8,7 @@ from langgraph.graph import START
 from langgraph.types import Command, Send
 
 from tests.graphs.calls import called
+from tests.graphs.shapes_flow import counting
 from tests.graphs.table import START_INPUT, Graph, Trail, asking, chain, graph_of, node, shape
 
 
@@ -27,6 +28,29 @@ def parallel_subgraphs() -> Graph:
         builder.add_edge("a", name)
     builder.add_edge(["left", "right", "plain"], "join")
     return builder.compile()
+
+
+@shape({"input": {"trail": [], "n": 0}, "config": {"recursion_limit": 7}}, {"input": {"trail": [], "n": 0}})
+def limit_of_an_invoked_graph() -> Graph:
+    """A graph that a node invokes has the whole limit of its run, however little of it the run has left."""
+    inner = counting(6)
+
+    async def invoking(state: Trail) -> Any:
+        called("invoking")
+        return {"n": (await inner.ainvoke({"trail": [], "n": state.get("n", 0)}))["n"]}
+
+    return chain("a", "b", "c", "invoking", nodes={"invoking": invoking})
+
+
+@shape({"input": {"trail": [], "n": 0}})
+def limit_of_an_invoked_graph_of_its_own() -> Graph:
+    inner = counting(6).with_config({"recursion_limit": 3})
+
+    async def invoking(state: Trail) -> Any:
+        called("invoking")
+        return {"n": (await inner.ainvoke({"trail": [], "n": state.get("n", 0)}))["n"]}
+
+    return chain("a", "invoking", nodes={"invoking": invoking})
 
 
 @shape({"input": {"trail": [], "n": 3}})
