@@ -33,6 +33,7 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
     "recovery": recovery.run,
     "memory": memory.run,
 }
+IDLE_LOAD: Final = 0.5
 QUICK: Final[Mapping[str, Scenario]] = {"turns": partial(turns.run, cases=("effects_1",))}
 
 
@@ -120,6 +121,8 @@ def main() -> None:
     pythons, missing = interpreters(chosen.contenders, own=chosen.quick)
     with tempfile.TemporaryDirectory(prefix="turns-bench-") as folder, serving(Path(folder)) as servers:
         shown = machine(servers)
+        if shown["load before"] > IDLE_LOAD:
+            say(f"the machine is not idle (load {shown['load before']}): what is measured will be noisy")
         bench = Bench(servers, pythons, chosen.rounds)
         try:
             everything = uvloop.run(_until_told(measure(bench, wanted)))

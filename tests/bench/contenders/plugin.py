@@ -16,8 +16,10 @@ from tests.bench.contenders.base import Contender, Setup
 from tests.bench.wire import Refused
 
 _TELLING = (EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED, EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED)
-# After this many seconds without an answer to a turn its history is asked why.
-PATIENCE_SECONDS = 20.0
+# After so many seconds without an answer to a turn its history is asked why. A workflow task that fails is tried for
+# ever, so a conversation that has become too long says nothing.
+PATIENCE_SECONDS = 90.0
+PATIENCE_WITH_UPDATES_SECONDS = 20.0
 
 
 class Plugin(Contender):
@@ -45,6 +47,7 @@ class Plugin(Contender):
     async def turn(self, graph: str, thread: str, content: str, steps: int) -> None:
         """See the base class: an update of the conversation that goes on, or else a workflow of its own."""
         answered: Any
+        patience = PATIENCE_WITH_UPDATES_SECONDS if thread in self._going_on else PATIENCE_SECONDS
         if (handle := self._going_on.get(thread)) is not None:
             asking = asyncio.create_task(handle.execute_update("turn", args=[graph, content]))
         else:
@@ -59,7 +62,7 @@ class Plugin(Contender):
                 )
             )
         try:
-            answered = await asyncio.wait_for(asking, PATIENCE_SECONDS)
+            answered = await asyncio.wait_for(asking, patience)
         except Exception as exc:
             raise Refused(await self._why(handle, exc)) from exc
         if answered["steps"] != steps:
@@ -107,7 +110,7 @@ class Plugin(Contender):
 
     async def _why(self, handle: WorkflowHandle[Any, Any], exc: Exception) -> str:
         """Returns what the history says of a turn that did not end; terminates it."""
-        told = f"{type(exc).__name__}: {exc}"
+        told = "no answer in time" if isinstance(exc, TimeoutError) else f"{type(exc).__name__}: {exc}"
         if isinstance(exc, WorkflowFailureError):
             return f"{exc.cause}"
         history = await handle.fetch_history()
