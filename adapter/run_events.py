@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID, uuid5
 
+from langgraph.constants import TAG_HIDDEN
+
 from adapter.wire import dumps
 from adapter.writer import Event
 
@@ -49,7 +51,9 @@ class RunEvents:
         self._end: Event | None = None
 
     def take(self, event: Mapping[str, Any]) -> None:
-        """Takes one of LangChain's events, in order."""
+        """Takes one of LangChain's events, in order; LangGraph's own steps are tagged as hidden, and are."""
+        if TAG_HIDDEN in event["tags"]:
+            return
         run_id, parents = str(event["run_id"]), event["parent_ids"]
         if not parents:
             self._root(event, run_id)

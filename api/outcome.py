@@ -7,9 +7,9 @@ from typing import Any
 
 from psycopg.rows import DictRow
 
-from adapter.errors import NotFound
+from adapter.errors import NotFound, PublicError
 from adapter.store import requests
-from adapter.wire import dumps
+from adapter.wire import dumps, error_json
 from api.deps import Parts
 from api.sse import WAITING
 
@@ -42,4 +42,7 @@ async def _outcome(parts: Parts, ended: DictRow) -> Any:
         thread = await requests.get_thread(parts.pool, str(ended["thread_id"]))
     except NotFound:
         return {}
-    return await parts.snapshots.outcome(thread, ended["graph_id"], str(ended["turn_id"]))
+    try:
+        return await parts.snapshots.outcome(thread, ended["graph_id"], str(ended["turn_id"]))
+    except PublicError as exc:  # the answer has begun: its status cannot say so
+        return {"__error__": error_json(exc)}

@@ -7,22 +7,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
+import psycopg
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import EmptyInputError, InvalidUpdateError
 from langgraph.types import StateSnapshot, StateUpdate
 from psycopg.rows import DictRow
 
 from adapter._pregel import AnyGraph
-from adapter.errors import Conflict, Invalid, NotFound, PublicError
+from adapter.errors import Conflict, Invalid, NotFound, PublicError, StoreUnavailable, TurnsError
 from adapter.graphs import Project
 from adapter.outcome import last_state, readable, state_at, values_of
 from adapter.saver import ORIGIN, VISIT
 from adapter.store.pool import Connection, Pool, store_errors
 from adapter.store.sql import query
+from adapter.wire import error_json
 
 log = logging.getLogger("turns.api")
 
@@ -104,24 +107,23 @@ class Snapshots:
                 before=earlier,
                 limit=limit,
             )
-            try:
+            with _reading():
                 return [snapshot async for snapshot in found]
-            except ValueError as exc:  # a namespace that names no subgraph
-                raise Invalid(str(exc)) from None
 
     async def values(self, thread: DictRow) -> Any:
         """Returns a thread's latest values, or None before it has any.
 
-        A thread whose state cannot be read any more, because its graph is gone, has changed too much, or was
-        given an input that its schema refuses, is still
-        a thread that clients list and delete: its values are None, too.
+        A thread whose state cannot be read, because its graph is gone, has changed too much, or was given what it does
+        not take, is still a thread that clients list and delete: its values are None, too.
         """
         async with self._turnstile:
             try:
                 snapshot = await self.state(thread, Address(), subgraphs=False)
             except NotFound:
                 return None
-            except (Invalid, ValueError, TypeError, KeyError, AttributeError) as exc:
+            except StoreUnavailable:
+                raise
+            except Exception as exc:  # of the user's own code
                 log.warning("the state of thread %s cannot be read", thread["thread_id"], exc_info=exc)
                 return None
         return None if snapshot is None or snapshot.created_at is None else snapshot.values
@@ -131,8 +133,10 @@ class Snapshots:
 
         Raises:
             NotFound: the project has no such graph any more.
+            Invalid: the graph does not take what the thread holds.
         """
-        return values_of(await last_state(self._project, self._pool, thread, graph_id, turn_id))
+        with _reading():
+            return values_of(await last_state(self._project, self._pool, thread, graph_id, turn_id))
 
     # ------------------------------------------------------------ edit
 
@@ -194,10 +198,23 @@ def graph_of(thread: Mapping[str, Any]) -> str | None:
 
 
 async def _read(graph: AnyGraph, config: RunnableConfig, *, subgraphs: bool) -> StateSnapshot:
-    try:
+    with _reading():
         return await state_at(graph, config, subgraphs=subgraphs)
-    except ValueError as exc:  # a namespace that names no subgraph
-        raise Invalid(str(exc)) from None
+
+
+@contextmanager
+def _reading() -> Generator[None]:
+    """Makes a refusal of what a graph raises when it is shown its own checkpoints: its schema, or one of its channels.
+
+    Raises:
+        Invalid: it raised, or has no subgraph of this name.
+    """
+    try:
+        yield
+    except (TurnsError, psycopg.Error):
+        raise
+    except Exception as exc:
+        raise Invalid(error_json(exc)["message"]) from exc
 
 
 def _edit_config(

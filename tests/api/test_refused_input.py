@@ -1,4 +1,4 @@
-"""An input that the graph's schema refuses fails its run, and leaves a thread that can be listed."""
+"""What a graph does not take fails the run that brings it, and leaves a thread that can be listed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from langgraph.graph import START, StateGraph
 from pydantic import BaseModel
 
+from tests.api.graphs import asking
 from tests.api.serving import Serving
 
 
@@ -26,10 +27,10 @@ def _counting() -> Any:
     return builder.compile()
 
 
-GRAPHS = {"graph": _counting()}
+GRAPHS = {"graph": _counting(), "asking": asking()}
 
 
-async def test_its_thread_stays_readable(api: Serving) -> None:
+async def test_an_input_that_the_schema_refuses(api: Serving) -> None:
     thread, other = await api.thread(), await api.thread()
     failed = await api.wait(thread, input={"count": "no"})
     assert failed["__error__"]["error"] == "ValidationError"
@@ -39,3 +40,22 @@ async def test_its_thread_stays_readable(api: Serving) -> None:
     found = await api.http.post("/threads/search", json={"ids": [thread, other]})
     assert {one["thread_id"] for one in found.json()} == {thread, other}
     assert (await api.http.post("/threads/search", json={"values": {"count": 1}})).status_code == 200
+
+
+async def test_two_updates_of_a_channel_that_takes_one(api: Serving) -> None:
+    thread = await api.thread()
+    asked = await api.http.post(f"/threads/{thread}/runs", json={"assistant_id": "asking", "input": {"n": 1}})
+    first = f"/threads/{thread}/runs/{asked.json()['run_id']}"
+    assert "__interrupt__" in (await api.http.get(f"{first}/join")).json()
+    await api.wait(thread, "asking", command={"update": {"n": 2}})
+    # The question keeps its checkpoint, and LangGraph both updates with it.
+    failed = await api.wait(thread, "asking", command={"update": {"n": 3}})
+    assert failed["__error__"]["error"] == "InvalidUpdateError"
+
+    assert (await api.http.get(f"/threads/{thread}")).status_code == 200
+    found = await api.http.post("/threads/search", json={})
+    assert thread in {one["thread_id"] for one in found.json()}
+    for path in ("state", "history"):
+        refused = await api.http.get(f"/threads/{thread}/{path}")
+        assert (refused.status_code, "'n'" in refused.json()["detail"]) == (422, True)
+    assert "'n'" in (await api.http.get(f"{first}/join")).json()["__error__"]["message"]

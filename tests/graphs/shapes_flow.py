@@ -70,6 +70,17 @@ def deferred() -> Graph:
     return builder.compile()
 
 
+@shape({"input": {"trail": [], "n": 2}})
+def send_at_the_start() -> Graph:
+    def spread(state: Trail) -> list[Send]:
+        return [Send("work", {"n": i}) for i in range(state.get("n", 0))]
+
+    builder = graph_of(Trail)
+    builder.add_node("work", node("work"))
+    builder.add_conditional_edges(START, spread, ["work"])
+    return builder.compile()
+
+
 @shape({"input": {"trail": [], "n": 0}})
 def loop() -> Graph:
     async def count(state: Trail) -> Any:

@@ -13,6 +13,7 @@ import pytest
 import pytest_asyncio
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.constants import TAG_HIDDEN
 
 from adapter._pregel import copy_graph
 from adapter.store.pool import fetch_all
@@ -40,6 +41,7 @@ KINDS = {
     "functional_entrypoint",
     "agent_as_a_subgraph",
     "nested_subgraph",
+    "send_at_the_start",
     "send_to_subgraphs",
     "command_to_the_parent",
     "subgraph_that_remembers",
@@ -99,7 +101,8 @@ async def _plain(graph: Any, config: RunnableConfig, turn: Told) -> list[Told]:
             version="v2",
             interrupt_before=request.get("interrupt_before"),
         ):
-            if event["event"] != "on_chain_stream" or event["parent_ids"]:
+            streams_root = event["event"] == "on_chain_stream" and not event["parent_ids"]
+            if not streams_root and TAG_HIDDEN not in event["tags"]:
                 told.append(orjson.loads(dumps(event)))
     except Exception:
         assert told, "it failed before it began"
