@@ -13,6 +13,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from adapter.errors import NotStorable, PublicError, StoreBusy, StoreUnavailable
@@ -89,6 +90,11 @@ async def _http(_: Request, exc: Exception) -> Response:
     return refusal(exc.status_code, exc.detail, exc.headers)
 
 
+async def _left(_: Request, __: Exception) -> Response:
+    """Answers a client that left before its request was whole: nobody reads it, and nothing is wrong here."""
+    return Response(status_code=400)
+
+
 def install(app: FastAPI) -> None:
     """Registers the handlers; anything else becomes Starlette's plain-text 500."""
     app.add_exception_handler(PublicError, _public)
@@ -96,3 +102,4 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(NotStorable, _not_storable)
     app.add_exception_handler(RequestValidationError, _validation)
     app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(ClientDisconnect, _left)
