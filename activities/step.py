@@ -60,9 +60,12 @@ class StepActivities:
 
     @activity.defn(dynamic=True)
     async def node(self, args: Sequence[RawValue]) -> Stepped:
-        """Runs the effect nodes it was scheduled for; Temporal shows it under the node's name."""
+        """Runs the effect nodes it was scheduled for; Temporal shows it under the node's name.
+
+        The first one of a turn may begin it, too.
+        """
         step = activity.payload_converter().from_payload(args[0].payload, Step)
-        return await self._run(step)
+        return await self._run(step, first=step.first is not None)
 
     async def _run(self, step: Step, *, first: bool = False) -> Stepped:
         info = activity.info()
@@ -90,7 +93,7 @@ class StepActivities:
         faultpoints.reached(faultpoints.BEGIN_COMMITTED if first else faultpoints.BEFORE_COMPLETION)
         if first:
             log.info("turn %s on thread %s began", step.turn_id, step.thread_id)
-        elif step.allow:
+        if step.allow or step.first:
             milliseconds = (time.monotonic() - started) * 1000
             log.info(
                 "turn %s effect %s attempt %d done in %.0f ms",
@@ -126,6 +129,7 @@ class StepActivities:
             held=step.held,
             attempt=info.attempt,
             first=first,
+            node=step.first,
             again=step.again,
             run_id=info.workflow_run_id or "",
             begun_in=step.begun_in,

@@ -98,7 +98,9 @@ async def run(
             settings.database_url, pool_config={"min_size": 1, "max_size": 5}
         ) as store,
     ):
-        engine = Engine(pool, store, project, token_delay=settings.token_delay)
+        engine = Engine(
+            pool, store, project, token_delay=settings.token_delay, warm_turns=settings.warm_turns
+        )
         left = set[asyncio.Task[Any]]()
         steps = StepActivities(pool, engine, attempts, left)
         rows = TurnActivities(

@@ -37,6 +37,7 @@ from adapter.streamed import streamed
 from adapter.tap import Asked, Tap
 from adapter.turn_request import asked as asked_of
 from adapter.turn_request import base_config, recursion_limit
+from adapter.warm import Warm
 from adapter.wire import dumps, error_json
 from adapter.writer import Claim, Event, FencedWriter
 
@@ -52,6 +53,7 @@ class Entry:
         held: tasks that stopped at an interrupt in this turn.
         attempt: the activity's attempt, from 1.
         first: whether this is the turn's begin.
+        node: of a begin: the node that the turn starts with, which is run, too.
         again: whether the begin of a failed turn is tried again (Reset).
         run_id: Temporal's run.
         begun_in: its original run, which differs in one that Reset made.
@@ -67,6 +69,7 @@ class Entry:
     held: tuple[str, ...] = ()
     attempt: int = 1
     first: bool = False
+    node: str | None = None
     again: bool = False
     run_id: str = ""
     begun_in: str = ""
@@ -113,14 +116,24 @@ class Engine:
         store: LangGraph's long-term memory, given to every graph.
         project: the graphs.
         token_delay: see Settings.
+        warm_turns: see Settings.
     """
 
-    def __init__(self, pool: Pool, store: BaseStore | None, project: Project, *, token_delay: float) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        store: BaseStore | None,
+        project: Project,
+        *,
+        token_delay: float,
+        warm_turns: int = 0,
+    ) -> None:
         _pregel.check()
         self._pool = pool
         self._store = store
         self._project = project
         self._token_delay = token_delay
+        self._warm = Warm(warm_turns)
 
     async def run(self, turn: TurnRow, entry: Entry) -> Outcome:
         """Enters the graph once.
@@ -179,7 +192,10 @@ class Engine:
             over = over and turn.applied
             if over:
                 await writer.write(lambda conn: turns.restore_base(conn, turn))
-            saver = FencedSaver(self._pool, writer, hide=_hidden(entry))
+            values = self._warm.take(turn.turn_id)
+            saver = FencedSaver(
+                self._pool, writer, hide=_hidden(entry), values=values if entry.attempt == 1 else None
+            )
             plan = await make_plan(
                 self._pool,
                 saver,
@@ -225,6 +241,8 @@ class Engine:
                 held=noted if plan.begins or forks else noted | frozenset(entry.held),
                 on_breakpoint=_holder(turn.turn_id, noted, writer),
                 on_start=starts,
+                # The input's checkpoint and the one that follows it come before the first tasks.
+                first=None if entry.node is None else (entry.node, plan.stop - limit + 1),
                 answers=plan.resume or {},
                 attempt=entry.attempt,
                 stop=plan.stop + forks,
@@ -250,7 +268,10 @@ class Engine:
                 faultpoints.reached(faultpoints.AFTER_INPUT)
             if gate.out_of_steps:
                 raise GraphRecursionError(recursion_message(limit))
-            return await self._conclude(turn, entry, writer, saver, gate, tap)
+            outcome = await self._conclude(turn, entry, writer, saver, gate, tap)
+            if not outcome.finished:
+                self._warm.keep(turn.turn_id, saver.values)
+            return outcome
 
     async def _announce(
         self, turn: TurnRow, entry: Entry, writer: FencedWriter

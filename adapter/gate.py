@@ -120,6 +120,7 @@ class Gate:
         allow: task ids of the effects this activity runs.
         branches: task-id paths that this activity is limited to; `((),)` is the whole graph. A limited run
             suspends at every node outside its branches, so it never finishes a superstep it shares (I6).
+        first: node and superstep of the effect that the turn starts with, if this activity runs it, too.
         held: tasks that stopped at an interrupt in this turn; they raise it again instead of running.
         attempt: this activity's attempt, from 1.
         stop: last superstep the turn may run in the root graph (one recursion budget a turn).
@@ -143,6 +144,7 @@ class Gate:
     lineage: Lineage
     on_breakpoint: Callable[[str], Awaitable[None]]
     on_start: Callable[[str], Awaitable[None]]
+    first: tuple[str, int] | None = None
     answers: Mapping[str, Any] = field(default_factory=dict[str, Any])
     first_attempt_at: float | None = None
     heartbeat: Callable[[], None] | None = None
@@ -158,6 +160,12 @@ class Gate:
         """Waits for the nodes of a cancelled attempt: LangGraph leaves one that has a `timeout` behind."""
         if being_cancelled():
             await outlast(*(asyncio.ensure_future(run.ended.wait()) for run in self.running))
+
+    def allows(self, task: TaskFacts) -> bool:
+        """Whether this activity runs an effect."""
+        if task.task_id in self.allow:
+            return True
+        return self.first == (task.node, task.step) and not task.parent_ns and task.send_index is None
 
     def admit(self, task: TaskFacts) -> bool:
         """Whether a task lies inside the branches (True) or on the way to one (False).
@@ -321,7 +329,7 @@ class Effect(_Wrapper):
             return await self.inner.ainvoke(input, config, **kwargs)
         task = _pregel.task_of(config)
         gate.admit(task)
-        if task.task_id not in gate.allow:
+        if not gate.allows(task):
             raise gate.suspend(task, self.policy)
         path = (*_PATH.get(), task)
         token = RUNNING.set(RunningEffect(gate, _place(path), path))

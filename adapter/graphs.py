@@ -27,6 +27,7 @@ from langgraph_sdk import Auth
 
 from adapter._pregel import AnyGraph
 from adapter.errors import ConfigError, NotFound
+from adapter.first import FirstEffect, first_effect
 from adapter.gate import gated
 
 log = logging.getLogger("turns")
@@ -52,6 +53,7 @@ class Project:
     auth_target: str | None = None
     _gated: dict[str, AnyGraph] = field(default_factory=dict[str, AnyGraph])
     _plain: dict[str, AnyGraph] = field(default_factory=dict[str, AnyGraph])
+    _first: dict[str, FirstEffect | None] = field(default_factory=dict[str, "FirstEffect | None"])
 
     @property
     def graph_ids(self) -> list[str]:
@@ -91,6 +93,14 @@ class Project:
             self._plain[graph_id] = _compiled(graph_id, exported)
             _tell_what_is_replaced(graph_id, self._plain[graph_id])
         return self._plain[graph_id]
+
+    def first_effect(self, graph_id: str) -> FirstEffect | None:
+        """Returns the effect that every new input of a graph starts with, if the graph says so by itself."""
+        if graph_id not in self._first:
+            exported = self.exports.get(graph_id)
+            static = isinstance(exported, (Pregel, StateGraph))
+            self._first[graph_id] = first_effect(self._static(graph_id, exported)) if static else None
+        return self._first[graph_id]
 
     @asynccontextmanager
     async def graph(self, graph_id: str, config: RunnableConfig) -> AsyncGenerator[AnyGraph]:

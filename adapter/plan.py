@@ -114,7 +114,7 @@ async def _beginning(
     For the first time, or over again: from `over_from`, if the thread has moved on since.
     """
     plan_input, continues = input_of(turn)
-    checkpoint_id = addressed(turn)
+    checkpoint_id = addressed(turn.request)
     if checkpoint_id is not None and head is not None and head.checkpoint["id"] == checkpoint_id:
         checkpoint_id = None  # the head is never addressed: an addressed run forks
     forks = checkpoint_id is not None

@@ -23,12 +23,15 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
-from adapter import _pregel
+from adapter import _pregel, warm
 from adapter._pregel import OpenTask
 from adapter.store import node_errors
 from adapter.store.pool import Connection, Pool, store_errors
+from adapter.warm import Values
 from adapter.writer import FencedWriter
 
+# Of checkpoints that hold what they need themselves; LangGraph's saver completes older ones from their parents.
+_VERSION = 4
 ORIGIN = "turns_origin"
 VISIT = "turns_visit"
 
@@ -56,6 +59,7 @@ class FencedSaver(BaseCheckpointSaver[str]):
         writer: the attempt's writer; None for a saver that only reads.
         hide: as `limit`: (checkpoint namespace, task ids): in this namespace only these tasks' pending writes
             are shown, so that a branch-limited run cannot finish a superstep it shares (I6).
+        values: what is known of the thread's channel values; the attempt adds what it reads and stores.
     """
 
     def __init__(
@@ -64,11 +68,13 @@ class FencedSaver(BaseCheckpointSaver[str]):
         writer: FencedWriter | None = None,
         *,
         hide: tuple[str, frozenset[str]] | None = None,
+        values: Values | None = None,
     ) -> None:
         self._reader = AsyncPostgresSaver(cast("Any", pool))
         super().__init__(serde=self._reader.serde)
         self._pool = pool
         self._writer = writer
+        self.values: Values = {} if values is None else values
         self._origin = ""
         self._hide = hide
         self._heads: dict[str, Head] = {}
@@ -144,8 +150,21 @@ class FencedSaver(BaseCheckpointSaver[str]):
         return self._writer.claim.thread_id
 
     async def _read(self, config: RunnableConfig) -> CheckpointTuple | None:
+        conf = config.get("configurable", {})
+        ns = str(conf.get("checkpoint_ns", ""))
+        found = None
         async with store_errors():
-            return await self._reader.aget_tuple(config)
+            if self.values and not conf.get("checkpoint_id"):
+                found = await warm.load(self._pool, self.serde, str(conf["thread_id"]), ns, self.values)
+                if found is None:
+                    return None
+            if found is None or found.checkpoint["v"] < _VERSION:
+                found = await self._reader.aget_tuple(config)
+        if self._writer is not None and found is not None and found.checkpoint["v"] >= _VERSION:
+            warm.note(
+                self.values, ns, found.checkpoint["channel_versions"], found.checkpoint["channel_values"]
+            )
+        return found
 
     def _remember(self, found: CheckpointTuple, *, addressed: bool) -> None:
         conf = found.config.get("configurable", {})
@@ -232,6 +251,7 @@ class FencedSaver(BaseCheckpointSaver[str]):
         async def run(saver: AsyncPostgresSaver) -> None:
             await saver.aput(config, checkpoint, counted, new_versions)
 
+        warm.note(self.values, ns, new_versions, checkpoint["channel_values"])
         await self._write(run, ("checkpoint", ns, checkpoint["id"]))
         return {
             "configurable": {

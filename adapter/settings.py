@@ -55,6 +55,11 @@ class Settings(BaseSettings):
     concurrent_effects: int = Field(
         default=100, ge=1, description="Nodes that one worker process runs at a time."
     )
+    warm_turns: int = Field(
+        default=64,
+        ge=0,
+        description="Turns whose state a worker remembers between two of their nodes, instead of reading it again.",
+    )
     parallel_effects: int = Field(
         default=100,
         ge=2,

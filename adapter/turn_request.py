@@ -66,9 +66,8 @@ def asked(turn: TurnRow) -> Asked:
     return Asked(frozenset(modes), bool(turn.request.get("stream_subgraphs")))
 
 
-def addressed(turn: TurnRow) -> str | None:
-    """Returns the checkpoint that the request starts from, or None for the thread's latest."""
-    request = turn.request
+def addressed(request: Mapping[str, Any]) -> str | None:
+    """Returns the checkpoint that a request starts from, or None for the thread's latest."""
     checkpoint = cast("Mapping[str, Any]", request.get("checkpoint") or {})
     configurable = cast("Mapping[str, Any]", (request.get("config") or {}).get("configurable") or {})
     return (

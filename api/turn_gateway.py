@@ -18,12 +18,13 @@ from temporalio.client import Client, WorkflowQueryFailedError, WorkflowQueryRej
 from temporalio.envconfig import ClientConfig
 from temporalio.service import RPCError, RPCStatusCode
 
+from adapter.first import FirstEffect
 from adapter.settings import Settings
 from adapter.store import requests, stops
 from adapter.store.pool import Pool
 from api.errors import Unavailable
 from workflows import names
-from workflows.contracts import Defaults, Delayed, Progress, Queued, Submit
+from workflows.contracts import Defaults, Delayed, First, Progress, Queued, Submit
 from workflows.start import submit, submit_later
 
 log = logging.getLogger("turns.api")
@@ -99,7 +100,9 @@ class TurnGateway:
 
     # ------------------------------------------------------------ start
 
-    def start(self, turn: DictRow, *, cut_in: bool, roll_back: bool = False) -> None:
+    def start(
+        self, turn: DictRow, *, cut_in: bool, roll_back: bool = False, first: FirstEffect | None = None
+    ) -> None:
         """Submits a recorded turn in the background: its client does not wait for Temporal.
 
         A turn whose submit fails stays pending; the sweep's schedule submits it.
@@ -108,12 +111,14 @@ class TurnGateway:
             turn: its row.
             cut_in: whether it stops what runs and what waits on its thread.
             roll_back: whether what it stops is taken back, too.
+            first: the effect that it starts with, if that is known.
         """
-        task = asyncio.create_task(self._start(turn, cut_in=cut_in, roll_back=roll_back))
+        queued = _queued(turn, first)
+        task = asyncio.create_task(self._start(turn, queued, cut_in=cut_in, roll_back=roll_back))
         self._submits.add(task)
         task.add_done_callback(self._submits.discard)
 
-    async def _start(self, turn: DictRow, *, cut_in: bool, roll_back: bool) -> None:
+    async def _start(self, turn: DictRow, queued: Queued, *, cut_in: bool, roll_back: bool) -> None:
         thread_id, turn_id, seq = str(turn["thread_id"]), str(turn["turn_id"]), int(turn["seq"])
         try:
             if turn["due_at"] is not None:
@@ -122,7 +127,7 @@ class TurnGateway:
             if cut_in:
                 # What waits is cut in on, too; a run that such a turn may still get does nothing.
                 await stops.cancel_waiting(self._pool, thread_id, seq, roll_back=roll_back)
-            await self._submit(thread_id, Submit(_queued(turn), cut_in, roll_back))
+            await self._submit(thread_id, Submit(queued, cut_in, roll_back))
             if cut_in:
                 await stops.notify_cut_in(self._pool, thread_id, seq)
             await requests.notify_thread(self._pool, thread_id)
@@ -236,8 +241,13 @@ class TurnGateway:
             return False
 
 
-def _queued(turn: DictRow) -> Queued:
-    return Queued(str(turn["turn_id"]), int(turn["seq"]), "webhook" in turn["request"])
+def _queued(turn: DictRow, first: FirstEffect | None = None) -> Queued:
+    return Queued(
+        str(turn["turn_id"]),
+        int(turn["seq"]),
+        "webhook" in turn["request"],
+        None if first is None else First(first.node, first.options),
+    )
 
 
 def _take_label(labels: list[str], node: str) -> str:

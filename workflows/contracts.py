@@ -30,6 +30,19 @@ class Defaults:
 
 
 @dataclass(frozen=True)
+class First:
+    """The effect that a turn starts with, if its graph says so beforehand: it begins the turn in its own activity.
+
+    Attributes:
+        node: the node's name.
+        options: as an `Effect` has them.
+    """
+
+    node: str
+    options: Options = field(default_factory=dict[str, float | int | str])
+
+
+@dataclass(frozen=True)
 class Queued:
     """A turn that waits for its run.
 
@@ -37,11 +50,13 @@ class Queued:
         turn_id: the turn.
         seq: its place in the thread's order of acceptance.
         hook: whether somebody wants to be called when it has ended.
+        first: what it starts with, if that is known.
     """
 
     turn_id: str
     seq: int
     hook: bool = False
+    first: First | None = None
 
 
 @dataclass(frozen=True)
@@ -107,6 +122,7 @@ class Step:
         begun_in: for begin: the original run of this run, which Reset keeps.
         checkpoint: the thread's latest checkpoint when the step was found to be next; None for begin.
         fork: whether to go on from there although the thread has moved on.
+        first: the node that the turn starts with, which this begin runs, too.
     """
 
     thread_id: str
@@ -118,6 +134,7 @@ class Step:
     begun_in: str = ""
     checkpoint: str | None = None
     fork: bool = False
+    first: str | None = None
 
 
 @dataclass(frozen=True)

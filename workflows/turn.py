@@ -20,6 +20,7 @@ from workflows.contracts import (
     Effect,
     Failure,
     Finish,
+    First,
     Going,
     HandOver,
     Progress,
@@ -267,24 +268,39 @@ class TurnWorkflow:
         if self._going is not None:
             last, self._going = self._going.last, None
         else:
-            fork_from, self._fork_from = self._fork_from, None
-            name = names.ADVANCE if self._begun else names.BEGIN
-            step = Step(
-                self._start.thread_id,
-                turn.turn_id,
-                held=tuple(sorted(self._held)),
-                again=self._again,
-                begun_in=workflow.info().original_execution_run_id,
-                checkpoint=fork_from,
-                fork=fork_from is not None,
-            )
-            last = await self._execute(name, name.partition(":")[2], step)
+            last = await self._begin(turn)
             if last.older is not None:
                 self._older = last.older
                 return
             self._begun = True
         if not last.finished:
             await self._drive(turn, last, ())
+
+    async def _begin(self, turn: Queued) -> Stepped:
+        """Begins the turn, together with its first effect if that is known; or finds where it is."""
+        fork_from, self._fork_from = self._fork_from, None
+        first = None if self._begun or self._again or fork_from is not None else turn.first
+        step = Step(
+            self._start.thread_id,
+            turn.turn_id,
+            held=tuple(sorted(self._held)),
+            again=self._again,
+            begun_in=workflow.info().original_execution_run_id,
+            checkpoint=fork_from,
+            fork=fork_from is not None,
+            first=first.node if first else None,
+        )
+        if first is None:
+            name = names.ADVANCE if self._begun else names.BEGIN
+            return await self._execute(name, name.partition(":")[2], step)
+        self._running[""] = first.node
+        self._show()
+        stepped = await self._execute(first.node[:_NAME_LENGTH], first.node, step, first)
+        self._running.pop("", None)
+        if stepped.older is None and not stepped.gone:
+            self._done.append(first.node)
+            self._show()
+        return stepped
 
     async def _drive(self, turn: Queued, last: Stepped, branch: TaskPath) -> None:
         """Runs what is in `branch` until nothing more wants to start there (I6).
@@ -357,7 +373,9 @@ class TurnWorkflow:
         self._show()
         return stepped
 
-    async def _execute(self, name: str, summary: str, step: Step, effect: Effect | None = None) -> Stepped:
+    async def _execute(
+        self, name: str, summary: str, step: Step, effect: Effect | First | None = None
+    ) -> Stepped:
         stepped = await workflow.execute_activity(
             name,
             step,

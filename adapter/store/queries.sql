@@ -578,6 +578,26 @@ WHERE thread_id = %(thread_id)s AND checkpoint_ns = '' AND parent_checkpoint_id 
 -- name: head_checkpoint
 SELECT max(checkpoint_id) AS id FROM checkpoints WHERE thread_id = %(thread_id)s AND checkpoint_ns = ''
 
+-- name: load_checkpoint
+-- The newest checkpoint of a namespace, with its pending writes, and those of its values that are not known by their
+-- versions; otherwise as LangGraph's saver loads it.
+SELECT c.checkpoint_id, c.parent_checkpoint_id, c.checkpoint, c.metadata, (
+    SELECT array_agg(array[b.channel::bytea, b.type::bytea, b.blob])
+    FROM jsonb_each_text(c.checkpoint->'channel_versions') v
+    JOIN checkpoint_blobs b ON b.thread_id = c.thread_id AND b.checkpoint_ns = c.checkpoint_ns
+        AND b.channel = v.key AND b.version = v.value
+    WHERE NOT EXISTS (
+        SELECT 1 FROM unnest(%(channels)s::text[], %(versions)s::text[]) k (channel, version)
+        WHERE k.channel = v.key AND k.version = v.value)
+) AS blobs, (
+    SELECT array_agg(array[w.task_id::bytea, w.channel::bytea, w.type::bytea, w.blob]
+        ORDER BY convert_to(w.task_path, 'UTF8'), w.task_id, w.idx)
+    FROM checkpoint_writes w
+    WHERE w.thread_id = c.thread_id AND w.checkpoint_ns = c.checkpoint_ns AND w.checkpoint_id = c.checkpoint_id
+) AS writes
+FROM checkpoints c WHERE c.thread_id = %(thread_id)s AND c.checkpoint_ns = %(ns)s
+ORDER BY c.checkpoint_id DESC LIMIT 1
+
 -- name: hold_task
 -- Noted with the checkpoint that the breakpoint follows, since nothing in the checkpoint tells of it.
 UPDATE turns.turn SET held = array_append(held, %(task_id)s)
