@@ -241,6 +241,7 @@ class Engine:
                 held=noted if plan.begins or forks else noted | frozenset(entry.held),
                 on_breakpoint=_holder(turn.turn_id, noted, writer),
                 on_start=starts,
+                on_first=_once_stored(saver, writer),
                 # The input's checkpoint and the one that follows it come before the first tasks.
                 first=None if entry.node is None else (entry.node, plan.stop - limit + 1),
                 answers=plan.resume or {},
@@ -423,6 +424,17 @@ def _holder(turn_id: str, noted: frozenset[str], writer: FencedWriter) -> Callab
             await writer.write(lambda conn: turns.hold(conn, turn_id, task_id))
 
     return hold
+
+
+def _once_stored(saver: FencedSaver, writer: FencedWriter) -> Callable[[str], Awaitable[None]]:
+    """Returns what waits until the root graph's checkpoint is stored, which LangGraph does meanwhile."""
+
+    async def wait(checkpoint_id: str) -> None:
+        head = saver.head("")
+        if head is None or head.checkpoint_id != checkpoint_id:
+            await writer.stored(("checkpoint", "", checkpoint_id))
+
+    return wait
 
 
 def _on_first_write(turn: TurnRow, entry: Entry, plan: Plan, *, adopts: bool) -> Callable[[Connection], Any]:

@@ -128,6 +128,8 @@ class Gate:
         lineage: what is known of the checkpoints.
         on_breakpoint: called with the task id of a subgraph that stopped at a static breakpoint.
         on_start: called with the checkpoint namespace of each task, before its node runs.
+        on_first: called before the effect that the turn starts with, with the checkpoint that it starts from; durable
+            when it returns.
         answers: interrupt id to answer, as this turn gives them.
         first_attempt_at: Unix time of the first attempt, if known.
         heartbeat: what `Runtime.heartbeat` calls, too.
@@ -144,6 +146,7 @@ class Gate:
     lineage: Lineage
     on_breakpoint: Callable[[str], Awaitable[None]]
     on_start: Callable[[str], Awaitable[None]]
+    on_first: Callable[[str], Awaitable[None]] | None = None
     first: tuple[str, int] | None = None
     answers: Mapping[str, Any] = field(default_factory=dict[str, Any])
     first_attempt_at: float | None = None
@@ -161,11 +164,15 @@ class Gate:
         if being_cancelled():
             await outlast(*(asyncio.ensure_future(run.ended.wait()) for run in self.running))
 
-    def allows(self, task: TaskFacts) -> bool:
+    async def allows(self, task: TaskFacts) -> bool:
         """Whether this activity runs an effect."""
         if task.task_id in self.allow:
             return True
-        return self.first == (task.node, task.step) and not task.parent_ns and task.send_index is None
+        if self.first != (task.node, task.step) or task.parent_ns or task.send_index is not None:
+            return False
+        if self.on_first is not None:
+            await self.on_first(task.parent_checkpoint_id)
+        return True
 
     def admit(self, task: TaskFacts) -> bool:
         """Whether a task lies inside the branches (True) or on the way to one (False).
@@ -329,7 +336,7 @@ class Effect(_Wrapper):
             return await self.inner.ainvoke(input, config, **kwargs)
         task = _pregel.task_of(config)
         gate.admit(task)
-        if not gate.allows(task):
+        if not await gate.allows(task):
             raise gate.suspend(task, self.policy)
         path = (*_PATH.get(), task)
         token = RUNNING.set(RunningEffect(gate, _place(path), path))

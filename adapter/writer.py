@@ -99,6 +99,7 @@ class FencedWriter:
         self._ops: list[_Op] = []
         self._events: list[Event] = []
         self._stored: set[Need] = set()
+        self._awaited: dict[Need, asyncio.Future[None]] = {}
         self._wake = asyncio.Event()
         self._urgent_at: float | None = None
         self._committed_at = self._loop.time()
@@ -147,6 +148,17 @@ class FencedWriter:
         self._ops.append(op)
         self._schedule(0.0)
         await op.done
+
+    async def stored(self, need: Need) -> None:
+        """Waits until a write of this attempt is committed, which may not be queued yet.
+
+        Raises:
+            StaleAttempt: as `write` does.
+            StoreUnavailable: as `write` does.
+        """
+        self.raise_error()
+        if need not in self._stored:
+            await self._awaited.setdefault(need, self._loop.create_future())
 
     async def drain(self) -> None:
         """Waits until everything queued so far is committed, events that wait for a write included."""
@@ -219,11 +231,19 @@ class FencedWriter:
                 if not op.done.done():
                     op.done.set_exception(exc)
                     op.done.exception()  # LangGraph may have stopped listening
+            for awaited in self._awaited.values():
+                if not awaited.done():
+                    awaited.set_exception(exc)
             if not isinstance(exc, Exception):
                 raise
             return
         self._committed_at = self._loop.time()
-        self._stored.update(op.provides for op in ops if op.provides is not None)
+        for op in ops:
+            if op.provides is not None:
+                self._stored.add(op.provides)
+                awaited = self._awaited.pop(op.provides, None)
+                if awaited is not None and not awaited.done():
+                    awaited.set_result(None)
         for op in ops:
             if not op.done.done():
                 op.done.set_result(None)

@@ -55,10 +55,8 @@ def worker(flags: Flags, name: str) -> None:
     from adapter.graphs import load_project
 
     project = load_project(settings.config)
-    from uvloop import new_event_loop
-
     try:
-        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        with asyncio.Runner() as runner:
             try:
                 stopped = runner.run(_work(settings, project))
             except SystemExit:
