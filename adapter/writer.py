@@ -227,26 +227,17 @@ class FencedWriter:
             await self._transaction(ops, events)
         except BaseException as exc:
             self.error = self.error or exc
-            for op in ops:
-                if not op.done.done():
-                    op.done.set_exception(exc)
-                    op.done.exception()  # LangGraph may have stopped listening
-            for awaited in self._awaited.values():
-                if not awaited.done():
-                    awaited.set_exception(exc)
+            _fail([*(op.done for op in ops), *self._awaited.values()], exc)
             if not isinstance(exc, Exception):
                 raise
             return
         self._committed_at = self._loop.time()
-        for op in ops:
-            if op.provides is not None:
-                self._stored.add(op.provides)
-                awaited = self._awaited.pop(op.provides, None)
-                if awaited is not None and not awaited.done():
-                    awaited.set_result(None)
-        for op in ops:
-            if not op.done.done():
-                op.done.set_result(None)
+        provided = {op.provides for op in ops if op.provides is not None}
+        self._stored |= provided
+        awaited = [self._awaited.pop(need) for need in provided & self._awaited.keys()]
+        for done in (*(op.done for op in ops), *awaited):
+            if not done.done():
+                done.set_result(None)
 
     async def _transaction(self, ops: Sequence[_Op], events: Sequence[Event]) -> None:
         faultpoints.reached(faultpoints.BEFORE_CHECKPOINT)
@@ -258,6 +249,13 @@ class FencedWriter:
                 await append_events(conn, self.turn_id, events)
             faultpoints.reached(faultpoints.IN_CHECKPOINT)
         faultpoints.reached(faultpoints.AFTER_CHECKPOINT)
+
+
+def _fail(waiting: Sequence[asyncio.Future[None]], exc: BaseException) -> None:
+    for future in waiting:
+        if not future.done():
+            future.set_exception(exc)
+            future.exception()  # LangGraph may have stopped listening
 
 
 async def _nothing(_: Connection) -> None:
