@@ -37,6 +37,7 @@ async def accept(
     *,
     key: str | None,
     temporary: bool = False,
+    waits: bool = False,
 ) -> DictRow:
     """Records a turn, or finds the one that the same request recorded before, and has it started.
 
@@ -47,6 +48,7 @@ async def accept(
         body: the request.
         key: the client's Idempotency-Key, or None.
         temporary: whether the thread goes with the run.
+        waits: whether its outcome is the answer: no states are kept for its stream unless it names a stream mode.
 
     Raises:
         NotFound: there is no such thread or assistant.
@@ -61,6 +63,8 @@ async def accept(
     if temporary:
         asked["temporary"] = True
     request = await with_assistant(parts.project, assistant, asked)
+    if waits:
+        request = {"stream_mode": ["metadata"], **request}
     if body.if_not_exists == "create" or temporary:
         metadata = {**body.metadata, TEMPORARY: True} if temporary and _goes(body) else body.metadata
         await requests.make_thread(parts.pool, thread_id, access.only.stamped(metadata))

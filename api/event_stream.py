@@ -27,6 +27,8 @@ log = logging.getLogger("turns.api")
 _PING_SECONDS = 10.0
 _RECONNECT_SECONDS = 0.5
 _PAGE_EVENTS = 500
+# Behind a turn's id: it has new events, but stands as it did.
+_EVENTS = "+"
 # A page may be one event larger; an event is as large as the conversation it shows.
 _PAGE_BYTES = 1_000_000
 
@@ -144,7 +146,7 @@ class EventStreams:
         An empty page is yielded after every `idle_seconds` without one. A database that is away for a while
         is waited for: the log is still there when it is back.
         """
-        with self._hub.watch(turn_id) as woken:
+        with self._hub.watch(turn_id, turn_id + _EVENTS) as woken:
             silent_since = asyncio.get_running_loop().time()
             while True:
                 woken.clear()

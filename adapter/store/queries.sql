@@ -691,7 +691,7 @@ RETURNING t.turn_id, pg_notify('turns', t.turn_id::text), pg_notify('turns_threa
 
 -- name: append_events
 -- Numbers the events under the turn's row lock, so that offsets become visible without gaps (I9), and wakes
--- the listeners when the transaction commits.
+-- the listeners when the transaction commits: those who read events, which is what the sign says.
 WITH t AS (
     UPDATE turns.turn SET last_offset = last_offset + %(count)s WHERE turn_id = %(turn_id)s
     RETURNING last_offset - %(count)s AS base
@@ -702,7 +702,7 @@ WITH t AS (
         WITH ORDINALITY AS e (event, key, task, data, ord)
     RETURNING 1
 )
-SELECT count(*) AS stored, pg_notify('turns', %(turn_id)s::text) FROM stored
+SELECT count(*) AS stored, pg_notify('turns', %(turn_id)s::text || '+') FROM stored
 
 -- name: notify_turn
 SELECT pg_notify('turns', %(turn_id)s::text)

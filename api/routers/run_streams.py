@@ -50,7 +50,7 @@ async def wait(
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Starts a run and answers with its outcome."""
-    turn = await accept(parts, access, thread_id, body, key=idempotency_key)
+    turn = await accept(parts, access, thread_id, body, key=idempotency_key, waits=True)
     run_id = str(turn["turn_id"])
     return waiting_json(
         waited_for(parts, run_id),

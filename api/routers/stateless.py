@@ -53,7 +53,7 @@ async def wait(
 ) -> Response:
     """Starts a run and answers with its outcome."""
     thread_id = stateless_thread_id(idempotency_key, access.user)
-    turn = await accept(parts, access, thread_id, body, key=idempotency_key, temporary=True)
+    turn = await accept(parts, access, thread_id, body, key=idempotency_key, temporary=True, waits=True)
     run_id = str(turn["turn_id"])
     return waiting_json(
         waited_for(parts, run_id),
