@@ -60,7 +60,9 @@ def base_config(turn: TurnRow) -> RunnableConfig:
 
 
 def asked(turn: TurnRow) -> Asked:
-    """Returns which events the request wants."""
+    """Returns which events the request wants; none for a caller who waits for its outcome and named none."""
+    if turn.request.get("quiet"):
+        return Asked(frozenset(), False)
     modes = turn.request.get("stream_mode") or ["values"]
     modes = [modes] if isinstance(modes, str) else modes
     return Asked(frozenset(modes), bool(turn.request.get("stream_subgraphs")))

@@ -62,9 +62,9 @@ async def accept(
     asked = without_claims(await with_context(parts.project, graph_id, body.request()))
     if temporary:
         asked["temporary"] = True
-    request = await with_assistant(parts.project, assistant, asked)
-    if waits:
-        request = {"stream_mode": ["metadata"], **request}
+    request = dict(await with_assistant(parts.project, assistant, asked))
+    if waits and "stream_mode" not in body.model_fields_set:
+        request["quiet"] = True
     if body.if_not_exists == "create" or temporary:
         metadata = {**body.metadata, TEMPORARY: True} if temporary and _goes(body) else body.metadata
         await requests.make_thread(parts.pool, thread_id, access.only.stamped(metadata))

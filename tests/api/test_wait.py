@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from tests.api.graphs import Held, failing, steps
 from tests.api.serving import Serving
@@ -24,6 +25,24 @@ async def test_headers_and_values(api: Serving) -> None:
     joined = await api.http.get(f"{place}/join")
     assert joined.json() == answered.json()
     assert joined.headers["location"] == f"{place}/join"
+
+
+async def test_no_states_are_kept_for_a_stream_that_nobody_asked_for(api: Serving) -> None:
+    for asked, told in (
+        ({}, []),
+        ({"stream_mode": "updates"}, ["updates"]),
+        ({"stream_mode": []}, ["values"] * 2),
+    ):
+        thread = await api.thread()
+        body = {"assistant_id": "graph", "input": {"trail": ["x"]}, **asked}
+        assert (await api.http.post(f"/threads/{thread}/runs/wait", json=body)).json()["trail"] == [
+            "x",
+            "plan",
+        ]
+        (run,) = (await api.http.get(f"/threads/{thread}/runs")).json()
+        events = await api.stack.events(run["run_id"])
+        assert [name for name, _ in events] == ["metadata", *told]
+        assert run["kwargs"]["stream_mode"] == (["updates"] if asked.get("stream_mode") else ["values"])
 
 
 async def test_each_run_has_its_own_values(api: Serving) -> None:

@@ -59,7 +59,8 @@ REFUSED = {"scalar_answer_to_several_interrupts_fails"}
 @pytest_asyncio.fixture(scope="module")
 async def shapes_stack(postgres: Postgres, temporal: str) -> AsyncIterator[Stack]:
     graphs = {shape.name: shape.make() for shape in CHOSEN}
-    async with stack(postgres.clone(), temporal, graphs) as running:
+    # Each entry reads all of the state anew, as after the loss of a worker.
+    async with stack(postgres.clone(), temporal, graphs, warm_turns=0) as running:
         yield running
 
 
