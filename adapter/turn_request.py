@@ -77,6 +77,11 @@ def addressed(request: Mapping[str, Any]) -> str | None:
     )
 
 
+def starts_over(request: Mapping[str, Any]) -> bool:
+    """Whether a request brings an input to the graph's start, at the thread's head."""
+    return request.get("input") is not None and not request.get("command") and addressed(request) is None
+
+
 def input_of(turn: TurnRow) -> tuple[Any, bool]:
     """Returns LangGraph's input and whether it continues what the thread's last turn left open."""
     command = cast("Mapping[str, Any] | None", turn.request.get("command"))

@@ -6,8 +6,6 @@ Next: `api/turn_gateway.py`.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
-from typing import Any
 
 from psycopg.rows import DictRow
 
@@ -15,7 +13,7 @@ from adapter import faultpoints, webhook
 from adapter.errors import NotFound
 from adapter.store import requests
 from adapter.store.requests import NewTurn
-from adapter.turn_request import addressed
+from adapter.turn_request import starts_over
 from adapter.user import AuthUser
 from api.access import Access
 from api.deps import Parts
@@ -98,7 +96,7 @@ async def accept(
             recorded.row,
             cut_in=recorded.new and body.multitask_strategy in ("interrupt", "rollback"),
             roll_back=body.multitask_strategy == "rollback",
-            first=parts.project.first_effect(graph_id) if _starts_over(asked) else None,
+            first=parts.project.first_effect(graph_id) if starts_over(asked) else None,
         )
     return recorded.row
 
@@ -126,11 +124,6 @@ def stateless_thread_id(key: str | None, user: AuthUser | None) -> str:
         return requests.new_id()
     whose = _STATELESS if user is None else uuid.uuid5(_STATELESS, user.identity)
     return str(uuid.uuid5(whose, key))
-
-
-def _starts_over(request: Mapping[str, Any]) -> bool:
-    """Whether a request brings an input to the graph's start, at the thread's head."""
-    return request.get("input") is not None and not request.get("command") and addressed(request) is None
 
 
 def _goes(body: RunCreate) -> bool:

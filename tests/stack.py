@@ -21,8 +21,9 @@ from adapter.store import requests
 from adapter.store.pool import Pool, create_pool, fetch_all, fetch_one
 from adapter.store.requests import NewTurn
 from adapter.store.turns import FINAL
+from adapter.turn_request import starts_over
 from workflows import names
-from workflows.contracts import Queued, Submit
+from workflows.contracts import First, Queued, Submit
 from workflows.start import submit
 
 
@@ -44,9 +45,13 @@ class Stack:
         key: str | None = None,
         cut_in: bool = False,
         roll_back: bool = False,
+        apart: bool = False,
         **request: Any,
     ) -> str:
-        """Records a turn and submits it; returns its id."""
+        """Records a turn and submits it; returns its id.
+
+        It begins in its first effect's activity, if its graph says what that is, unless it shall begin `apart`.
+        """
         await requests.create_thread(self.pool, thread, {}, if_exists="do_nothing")
         recorded = await requests.record_turn(
             self.pool,
@@ -63,10 +68,14 @@ class Stack:
             ),
         )
         turn_id = str(recorded.row["turn_id"])
+        first = None if apart or not starts_over(request) else self.project.first_effect(graph)
+        queued = Queued(
+            turn_id, recorded.row["seq"], first=None if first is None else First(first.node, first.options)
+        )
         await submit(
             self.client,
             thread,
-            Submit(Queued(turn_id, recorded.row["seq"]), cut_in, roll_back),
+            Submit(queued, cut_in, roll_back),
             task_queue=self.settings.task_queue,
             defaults=defaults_of(self.settings),
         )

@@ -49,9 +49,10 @@ async def test_each_effect_is_one_activity_named_after_its_node(postgres: Postgr
             await running.turn(name, thread=thread, input={"trail": [], **given})
             seen[name] = await running.activities(thread)
 
+        # A turn begins in its first effect's activity, if its graph leads to one and no other.
         assert seen["inline"] == ["turn:begin", "b", "d"]
-        assert seen["nested"] == ["turn:begin", "a", "x", "y", "b"]
-        assert seen["send"] == ["turn:begin", "plan", "work", "work", "work", "turn:advance", "sum"]
+        assert seen["nested"] == ["a", "x", "y", "b"]
+        assert seen["send"] == ["plan", "work", "work", "work", "turn:advance", "sum"]
 
 
 async def test_activities_are_labelled_with_their_place(postgres: Postgres, temporal: str) -> None:
@@ -65,7 +66,7 @@ async def test_activities_are_labelled_with_their_place(postgres: Postgres, temp
             for e in history.events
             if e.HasField("activity_task_scheduled_event_attributes")
         ]
-        assert labels == ["begin", "a", "child/x", "child/y", "b"]
+        assert labels == ["a", "child/x", "child/y", "b"]
 
 
 async def test_nothing_said_is_in_the_history(postgres: Postgres, temporal: str) -> None:

@@ -32,7 +32,7 @@ async def test_a_subgraph_with_a_history_of_its_own(postgres: Postgres, temporal
         thread = str(uuid.uuid4())
         await running.turn(thread=thread, input={"trail": ["0"]})
         CALLS.clear()
-        turn = await running.submit(thread=thread, input={"trail": ["1"]})
+        turn = await running.submit(thread=thread, apart=after == "turn:begin", input={"trail": ["1"]})
         await running.ended(turn)
         await closed(running, thread)
         before = (await running.state("graph", thread)).values

@@ -114,7 +114,12 @@ async def test_the_turn_is_done_again_from_there(running: Stack, shape: str, aft
     await running.turn(shape, thread=thread, input={"trail": ["-"]}, config={"recursion_limit": 4})
     before = len(KEYS)
     turn = await running.submit(
-        shape, thread=thread, input={"trail": ["+"]}, config={"recursion_limit": 4}, stream_mode="values"
+        shape,
+        thread=thread,
+        apart=after == "turn:begin",
+        input={"trail": ["+"]},
+        config={"recursion_limit": 4},
+        stream_mode="values",
     )
     first = await running.ended(turn)
     await closed(running, thread)
@@ -145,7 +150,7 @@ async def test_a_reset_into_a_running_turn(postgres: Postgres, temporal: str) ->
     switch = Switch()
     async with stack(postgres.clone(), temporal, {"graph": waiting(switch)}) as running:
         thread = str(uuid.uuid4())
-        turn = await running.submit(thread=thread, input={"trail": []})
+        turn = await running.submit(thread=thread, apart=True, input={"trail": []})
         await switch.started.wait()
         switch.started.clear()
         await reset(running, thread, after="turn:begin")
