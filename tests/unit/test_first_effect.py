@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from langgraph.func import entrypoint
@@ -71,11 +71,8 @@ def test_one_effect(graph: Any, first: FirstEffect) -> None:
         _graph().add_edge(START, "a").add_conditional_edges(START, _a, ["a"]).compile(),
         _durable(task_queue="gpu").compile(),
         _durable(max_attempts=1).compile(),
-        StateGraph(_State)
-        .add_node("a", _graph().add_edge(START, "a").compile())
-        .add_edge(START, "a")
-        .compile(),
-        _functional,
+        _around(_graph().add_edge(START, "a").compile()),
+        cast("Any", _functional),
     ],
     ids=[
         "inline",
