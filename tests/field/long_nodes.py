@@ -50,7 +50,7 @@ async def runs_once(database_url: str, temporal: str, *, seconds: float, **setti
             assert row["status"] == "success"
             assert runs[graph] == 1
             assert (await running.state(graph, thread)).values == {"done": "by run 1"}
-            assert await running.activities(thread) == ["turn:begin", "node"]
+            assert await running.activities(thread) == ["node"]
 
         await asyncio.gather(*(turn(graph) for graph in graphs))
 
