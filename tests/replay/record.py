@@ -29,13 +29,28 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 async def plain(running: Stack, thread: str) -> None:
     """Begin, three effects, the end."""
     SWITCH.go.set()
+    await running.turn("waiting", thread=thread, apart=True, input={"trail": []})
+
+
+async def begun_by_an_effect(running: Stack, thread: str) -> None:
+    """Three effects, the first of which begins the turn."""
+    SWITCH.go.set()
     await running.turn("waiting", thread=thread, input={"trail": []})
+
+
+async def failed_and_begun_by_an_effect(running: Stack, thread: str) -> None:
+    """The same that fails, and is done over from its very beginning."""
+    SWITCH.go.set()
+    SWITCH.failures = 1
+    await running.turn("failing", thread=thread, input={"trail": []})
+    await closed(running, thread)
+    await reset(running, thread, after="")
 
 
 async def queued(running: Stack, thread: str) -> None:
     """A turn that ends while another waits: continue-as-new."""
     await _in_wait(running, thread)
-    second = await running.submit("waiting", thread=thread, input={"trail": []})
+    second = await running.submit("waiting", thread=thread, apart=True, input={"trail": []})
     SWITCH.go.set()
     await running.ended(second)
 
@@ -50,7 +65,9 @@ async def cancelled(running: Stack, thread: str) -> None:
 async def rolled_back(running: Stack, thread: str) -> None:
     """A turn that waits cuts in and takes the running one back: compensate, finish, continue-as-new."""
     await _in_wait(running, thread)
-    second = await running.submit("waiting", thread=thread, cut_in=True, roll_back=True, input={"trail": []})
+    second = await running.submit(
+        "waiting", thread=thread, apart=True, cut_in=True, roll_back=True, input={"trail": []}
+    )
     SWITCH.go.set()
     await running.ended(second)
 
@@ -58,7 +75,7 @@ async def rolled_back(running: Stack, thread: str) -> None:
 async def _in_wait(running: Stack, thread: str) -> str:
     SWITCH.go.clear()
     SWITCH.started.clear()
-    turn = await running.submit("waiting", thread=thread, input={"trail": []})
+    turn = await running.submit("waiting", thread=thread, apart=True, input={"trail": []})
     await SWITCH.started.wait()
     return turn
 
@@ -104,7 +121,7 @@ async def failed_and_forked(running: Stack, thread: str) -> None:
 async def _fail(running: Stack, thread: str) -> None:
     SWITCH.go.set()
     SWITCH.failures = 1
-    await running.turn("failing", thread=thread, input={"trail": []})
+    await running.turn("failing", thread=thread, apart=True, input={"trail": []})
     await closed(running, thread)
 
 
@@ -113,6 +130,8 @@ RECORDINGS: dict[str, Callable[[Stack, str], Awaitable[None]]] = {
     f.__name__: f
     for f in (
         plain,
+        begun_by_an_effect,
+        failed_and_begun_by_an_effect,
         fan_out,
         interrupted,
         queued,
