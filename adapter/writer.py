@@ -30,6 +30,8 @@ Operation = Callable[[Connection], Awaitable[None]]
 # machine with too much to do, writes that follow one another take their time, and what is shown before it is stored
 # would be shown again by the next attempt.
 _NEED_SECONDS = 5.0
+# Tokens are gathered for so many times as long as the commit before them took: a busy machine stores them in fewer.
+_SHARE = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,7 @@ class FencedWriter:
         self._wake = asyncio.Event()
         self._urgent_at: float | None = None
         self._committed_at = self._loop.time()
+        self._took = 0.0
         self._closing = False
         self._task: asyncio.Task[None] | None = None
 
@@ -129,12 +132,19 @@ class FencedWriter:
             raise self.error
 
     def emit(self, event: Event) -> None:
-        """Queues an event, which waits a little for company. Only on the event loop's thread."""
+        """Queues an event, which waits a little for company. Only on the event loop's thread.
+
+        A token that comes after a silence does not wait. The longer a commit takes, the more tokens share the next one.
+        """
         if self.error is not None:
             return
-        event.deadline = self._loop.time() + _NEED_SECONDS
+        now = self._loop.time()
+        event.deadline = now + _NEED_SECONDS
         self._events.append(event)
-        self._schedule(self._token_delay)
+        delay = self._token_delay
+        if event.task is not None:
+            delay = max(0.0, self._committed_at + max(delay, _SHARE * self._took) - now)
+        self._schedule(delay)
 
     async def write(self, run: Operation, *, provides: Need | None = None) -> None:
         """Queues an operation and waits until the transaction it ran in is committed.
@@ -224,6 +234,7 @@ class FencedWriter:
         try:
             if self.error is not None:
                 raise self.error
+            began = self._loop.time()
             await self._transaction(ops, events)
         except BaseException as exc:
             self.error = self.error or exc
@@ -232,6 +243,7 @@ class FencedWriter:
                 raise
             return
         self._committed_at = self._loop.time()
+        self._took = self._committed_at - began
         provided = {op.provides for op in ops if op.provides is not None}
         self._stored |= provided
         awaited = [self._awaited.pop(need) for need in provided & self._awaited.keys()]

@@ -20,7 +20,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=5, help="turns of each")
     parser.add_argument("--at-once", type=int, default=40, help="conversations that are held at a time")
     parser.add_argument("--seed", type=int, default=1, help="chooses victims, moments and pauses")
-    parser.add_argument("--every", type=float, default=12.0, help="seconds between two kills, on average")
+    parser.add_argument("--every", type=float, default=5.0, help="seconds between two kills, on average")
     parser.add_argument(
         "--rolling", action="store_true", help="SIGTERM to ours in turn instead of SIGKILL to all"
     )
