@@ -148,15 +148,19 @@ class Dev:
             return False
 
     def settle(self) -> None:
-        """Waits until each of two workers said that it is ready since it last ended, and the API answers."""
+        """Waits until two workers, and each API process that there was, said that they are ready since they ended."""
 
-        def ready(name: str) -> bool:
-            return self.text.rfind(f"{name} worker ready") > self.text.rfind(f"turns warning: {name} ")
+        def ready(name: str, says: str) -> bool:
+            text = self.text
+            return text.rfind(f"{name} {says} ready") > text.rfind(f"turns warning: {name} ")
 
-        until(
-            lambda: ready("worker-1") and ready("worker-2") and self.answers(),
-            f"the whole stack at work; see {self.output}",
-        )
+        def all_ready() -> bool:
+            apis = set(re.findall(r"\b(api\S*) API ready", self.text))
+            workers = ("worker-1", "worker-2")
+            return all(ready(name, "worker") for name in workers) and all(ready(name, "API") for name in apis)
+
+        # They share a port: that it answers says nothing of the one that was killed.
+        until(lambda: all_ready() and self.answers(), f"the whole stack at work; see {self.output}")
 
 
 def running(processes: list[psutil.Process]) -> list[psutil.Process]:
