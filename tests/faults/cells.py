@@ -363,13 +363,15 @@ class Client:
 
 
 async def _stay(play: Play, body: Mapping[str, Any], run: asyncio.Future[str]) -> bytes:
-    async with (
-        httpx.AsyncClient(base_url=play.api.url, timeout=None) as http,
-        http.stream("POST", f"/threads/{play.thread}/runs/stream", json=body) as answered,
-    ):
-        assert answered.status_code == 200, await answered.aread()
-        run.set_result(answered.headers["content-location"].rpartition("/")[2])
-        return await answered.aread()
+    path = f"/threads/{play.thread}/runs/stream"
+    async with httpx.AsyncClient(base_url=play.api.url, timeout=None) as http:
+        while True:
+            async with http.stream("POST", path, json=body) as answered:
+                if answered.status_code == 503:
+                    continue  # a connection that the crash of the cell before left behind; nothing was kept
+                assert answered.status_code == 200, await answered.aread()
+                run.set_result(answered.headers["content-location"].rpartition("/")[2])
+                return await answered.aread()
 
 
 async def _come_back(play: Play, run: str, every: int) -> list[Event]:
