@@ -16,6 +16,8 @@ from tests.api.serving import Serving, fresh, serving
 from tests.graphs.slow import Switch, waiting
 from tests.servers import Postgres
 
+pytestmark = pytest.mark.slow
+
 
 async def _rows(served: Serving, thread: str) -> dict[str, list[Any]]:
     """Returns everything that LangGraph's tables hold of a thread."""

@@ -19,6 +19,8 @@ from tests.api.graphs import Held, asking, failing
 from tests.api.serving import Serving, fresh, in_front_of
 from tests.stack import stack
 
+pytestmark = pytest.mark.slow
+
 SECRET = "what alice said"
 KEYS = "alice:alice,mallory:mallory"
 

@@ -15,6 +15,8 @@ from tests.api.graphs import Held, asking, failing, steps
 from tests.api.receiver import Call, Receiver, receiving
 from tests.api.serving import Serving, in_front_of
 
+pytestmark = pytest.mark.slow
+
 HELD = Held()
 GRAPHS = {"graph": steps("plan"), "asking": asking(), "failing": failing(), "held": HELD.graph()}
 SETTINGS = {"webhook_private": True}

@@ -6,6 +6,8 @@ import pytest
 
 from tests.field.long_nodes import runs_once
 
+pytestmark = pytest.mark.slow
+
 
 async def test_a_node_several_times_as_long_as_the_timeout(database_url: str, temporal: str) -> None:
     await runs_once(database_url, temporal, seconds=7.0, heartbeat_timeout=2.0)

@@ -18,6 +18,8 @@ from typing_extensions import TypedDict
 from adapter.effects import effect, effect_sync
 from tests.api.serving import serving
 
+pytestmark = pytest.mark.slow
+
 
 class State(TypedDict, total=False):
     done: bool

@@ -8,11 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 import httpx
+import pytest
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
 from tests.api.serving import Serving, parse, serving
+
+pytestmark = pytest.mark.slow
 
 TIMES = 50
 

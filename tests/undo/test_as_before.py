@@ -18,6 +18,8 @@ from tests.undo.booked import State, booking, chain, roll_back, tables, thread_r
 from tests.workflow.resets import closed, reset
 from workflows import names
 
+pytestmark = pytest.mark.slow
+
 
 def _holds(switch: Switch, fails: list[str] | None = None) -> Any:
     async def wait(state: State) -> Any:

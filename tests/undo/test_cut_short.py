@@ -31,6 +31,8 @@ from tests.undo.booked import (
 from tests.workflow.resets import closed, reset
 from workflows import names
 
+pytestmark = pytest.mark.slow
+
 
 async def fails(state: State) -> Any:
     raise ValueError("declined")

@@ -15,6 +15,8 @@ from tests.servers import Postgres
 from tests.stack import stack
 from workflows import names
 
+pytestmark = pytest.mark.slow
+
 LOOPS = 30
 
 

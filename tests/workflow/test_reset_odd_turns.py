@@ -16,6 +16,8 @@ from tests.stack import Stack, stack
 from tests.undo.booked import CALLS, State, booked, booking, chain, keys_of, reset_provider
 from tests.workflow.resets import closed, reset
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def provider() -> None:

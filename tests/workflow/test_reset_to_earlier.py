@@ -22,6 +22,8 @@ from tests.servers import Postgres
 from tests.stack import Stack, stack
 from tests.workflow.resets import closed, reset
 
+pytestmark = pytest.mark.slow
+
 
 class State(TypedDict, total=False):
     trail: Annotated[list[str], operator.add]
