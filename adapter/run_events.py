@@ -82,14 +82,12 @@ class RunEvents:
     def _root(self, event: Mapping[str, Any], run_id: str) -> None:
         self._ids[run_id] = self._turn_id
         self._graphs.add(run_id)
-        told = self._told({**event, "name": self._graph_id})
-        if event["event"] == "on_chain_end":
+        event = {**event, "name": self._graph_id}
+        if event["event"] == "on_chain_start":
+            self._show_once(event)
+        elif event["event"] == "on_chain_end":
             # Its input stands in the event of its start.
-            self._end = self._told(
-                {**event, "name": self._graph_id, "data": {"output": event["data"]["output"]}}
-            )
-        elif event["event"] == "on_chain_start" and told.key not in self._shown:
-            self._emit(told)
+            self._end = self._told({**event, "data": {"output": event["data"]["output"]}})
 
     def _task(self, event: Mapping[str, Any], run_id: str, task: str) -> None:
         if event["event"] == "on_chain_start":
