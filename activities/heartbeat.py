@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -21,8 +22,9 @@ log = logging.getLogger("turns")
 # After a cancel notice the workflow still has to ask the server for the cancellation: beat a few times.
 _BURST_SECONDS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
 
-# Soon after the start, for a cancel that was noticed before it. An attempt that is over by then costs nothing.
-_FIRST_SECONDS = 0.1
+# A notice may overtake the attempt that it is for, which then finds it here. Each beat costs Temporal's server a
+# transaction, so an attempt that is over before its first interval has none.
+_KEPT_SECONDS = 30.0
 
 
 @dataclass(slots=True)
@@ -31,10 +33,12 @@ class Attempts:
 
     Attributes:
         watchdog: looks whether they can beat.
+        noticed: turns whose notice is kept for attempts to come, with the time (monotonic) it came at, oldest first.
     """
 
     watchdog: Watchdog | None = None
     by_turn: dict[str, set[asyncio.Event]] = field(default_factory=dict[str, set[asyncio.Event]])
+    noticed: dict[str, float] = field(default_factory=dict[str, float])
 
     @property
     def count(self) -> int:
@@ -42,9 +46,33 @@ class Attempts:
         return sum(map(len, self.by_turn.values()))
 
     def notice(self, turn_id: str) -> None:
-        """Makes the turn's attempts beat at once."""
+        """Makes the turn's attempts beat at once, and those that begin soon."""
+        self._forget()
+        self.noticed.pop(turn_id, None)
+        self.noticed[turn_id] = time.monotonic()
         for event in self.by_turn.get(turn_id, ()):
             event.set()
+
+    def begins(self, turn_id: str) -> asyncio.Event:
+        """Returns what a notice for an attempt that begins will set, or has set."""
+        event = asyncio.Event()
+        self.by_turn.setdefault(turn_id, set()).add(event)
+        if self.noticed:
+            self._forget()
+            if turn_id in self.noticed:
+                event.set()
+        return event
+
+    def ends(self, turn_id: str, event: asyncio.Event) -> None:
+        """Forgets an attempt."""
+        self.by_turn[turn_id].discard(event)
+        if not self.by_turn[turn_id]:
+            del self.by_turn[turn_id]
+
+    def _forget(self) -> None:
+        late = time.monotonic() - _KEPT_SECONDS
+        for turn_id in [turn_id for turn_id, at in self.noticed.items() if at < late]:
+            del self.noticed[turn_id]
 
 
 @asynccontextmanager
@@ -59,9 +87,8 @@ async def beating(attempts: Attempts | None = None, turn_id: str = "") -> AsyncG
     if timeout is None:
         yield
         return
-    noticed = asyncio.Event()
     attempts = attempts or Attempts()
-    attempts.by_turn.setdefault(turn_id, set()).add(noticed)
+    noticed = attempts.begins(turn_id)
     beats = asyncio.create_task(_beat(timeout.total_seconds() / 3, noticed))
     try:
         with attempts.watchdog.attempt(timeout.total_seconds()) if attempts.watchdog else nullcontext():
@@ -73,22 +100,18 @@ async def beating(attempts: Attempts | None = None, turn_id: str = "") -> AsyncG
     finally:
         failed = beats.done() and not beats.cancelled() and beats.exception()
         beats.cancel()
-        attempts.by_turn[turn_id].discard(noticed)
-        if not attempts.by_turn[turn_id]:
-            del attempts.by_turn[turn_id]
+        attempts.ends(turn_id, noticed)
     if failed:
         raise failed
 
 
 async def _beat(interval: float, noticed: asyncio.Event) -> None:
-    pause = min(interval, _FIRST_SECONDS)
     while True:
         try:
-            async with asyncio.timeout(pause):
+            async with asyncio.timeout(interval):
                 await noticed.wait()
         except TimeoutError:
             activity.heartbeat()
-            pause = interval
             continue
         noticed.clear()
         for wait in (0.0, *_BURST_SECONDS):

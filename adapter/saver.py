@@ -51,6 +51,13 @@ class Head:
     tasks: Mapping[str, OpenTask]
 
 
+class _Ridden:
+    """The pipeline that the writer's transaction is: LangGraph's saver would wait for the server after each write."""
+
+    async def sync(self) -> None:
+        """Leaves it to the end of the transaction."""
+
+
 class FencedSaver(BaseCheckpointSaver[str]):
     """A checkpointer for one attempt.
 
@@ -293,7 +300,7 @@ class FencedSaver(BaseCheckpointSaver[str]):
         async def operation(conn: Connection) -> None:
             if first is not None:
                 await first(conn)
-            await run(AsyncPostgresSaver(cast("Any", conn), serde=self.serde))
+            await run(AsyncPostgresSaver(cast("Any", conn), cast("Any", _Ridden()), self.serde))
             if error is not None:
                 await node_errors.store(conn, self._thread_id(), *error)
 

@@ -20,7 +20,7 @@ from typing import Any
 from adapter import faultpoints
 from adapter.cancelling import outlast
 from adapter.errors import StaleAttempt
-from adapter.store.pool import Connection, Pool, ending_blockers, store_errors
+from adapter.store.pool import Connection, Pool, ending_blockers, one_trip
 from adapter.store.sql import query
 
 Need = tuple[str, ...]
@@ -253,7 +253,7 @@ class FencedWriter:
 
     async def _transaction(self, ops: Sequence[_Op], events: Sequence[Event]) -> None:
         faultpoints.reached(faultpoints.BEFORE_CHECKPOINT)
-        async with store_errors(), self._pool.connection() as conn, conn.pipeline(), conn.transaction():
+        async with one_trip(self._pool) as conn:
             await assert_claim(conn, self.claim)
             for op in ops:
                 await op.run(conn)

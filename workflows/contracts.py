@@ -2,9 +2,9 @@
 
 No message, state or input is in any of them, so a turn's history has the same size whatever its conversation holds
 (I2). Field names are stored in histories: renaming one breaks runs in flight.
-"""
 
-from __future__ import annotations
+Annotations are evaluated here: Temporal's converter would evaluate them anew for every value that it reads.
+"""
 
 from dataclasses import dataclass, field
 

@@ -78,6 +78,23 @@ def ending_blockers(pool: Pool, conn: Connection) -> Generator[None]:
             task.cancel()
 
 
+@asynccontextmanager
+async def one_trip(pool: Pool) -> AsyncGenerator[Connection]:
+    """Yields a connection in a transaction whose statements are sent without waiting for one another's results.
+
+    psycopg's own `transaction()` waits for the server at its begin and its end, which costs an attempt more than all
+    that it stores. Whoever reads a result in the body waits for it.
+
+    Raises:
+        as `store_errors`; nothing is stored then.
+    """
+    # The pool rolls back what is left open.
+    async with store_errors(), pool.connection() as conn, conn.pipeline():
+        await conn.execute(query("begin"))
+        yield conn
+        await conn.execute(query("commit"))
+
+
 async def until_back(pool: Pool, seconds: float) -> None:
     """Waits until PostgreSQL answers and the pool's connections that broke are replaced, or the time is over."""
     try:

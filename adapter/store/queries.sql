@@ -27,6 +27,12 @@ INSERT INTO turns.migration (version, name) VALUES (%(version)s, %(name)s)
 -- name: ping
 SELECT 1 AS one
 
+-- name: begin
+BEGIN
+
+-- name: commit
+COMMIT
+
 -- ---------------------------------------------------------------- fence
 
 -- name: claim

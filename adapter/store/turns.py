@@ -15,7 +15,7 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from adapter.errors import EarlierFirst, NotFound, Superseded, Undone
-from adapter.store.pool import Connection, Pool, ending_blockers, fetch_one, store_errors
+from adapter.store.pool import Connection, Pool, ending_blockers, fetch_one, one_trip, store_errors
 from adapter.store.sql import query
 from adapter.writer import Claim, claim_params, stale
 
@@ -88,23 +88,22 @@ async def claim_and_load(
         Undone: it failed and its effects were compensated; not retryable.
     """
     of_turn = {"turn_id": turn_id}
-    async with store_errors(), pool.connection() as conn:
+    # All of it is sent at once; what does not hold takes all of it back.
+    async with one_trip(pool) as conn:
         with ending_blockers(pool, conn):
-            # All of it is sent at once; what does not hold takes all of it back.
-            async with conn.pipeline(), conn.transaction():
-                older = await conn.execute(query("older_open"), of_turn) if first else None
-                # Before the claim: the thread may belong to a later turn that runs.
-                before = await conn.execute(query("turn_standing"), of_turn)
-                claimed = await conn.execute(query("claim"), claim_params(claim))
-                await conn.execute(query("notify_thread"), {"thread_id": claim.thread_id})
-                # After it: it may have waited for an older attempt's transaction, such as what applied the input.
-                loaded = await conn.execute(query("load_turn"), {**of_turn, "whole": whole})
-                if older is not None and (row := await older.fetchone()) is not None:
-                    raise EarlierFirst(str(row["turn_id"]), row["seq"], row["hook"])
-                _may_go_on(await before.fetchone(), turn_id)
-                if await claimed.fetchone() is None:
-                    raise await stale(conn, claim)
-                return row_of(_may_go_on(await loaded.fetchone(), turn_id))
+            older = await conn.execute(query("older_open"), of_turn) if first else None
+            # Before the claim: the thread may belong to a later turn that runs.
+            before = await conn.execute(query("turn_standing"), of_turn)
+            claimed = await conn.execute(query("claim"), claim_params(claim))
+            await conn.execute(query("notify_thread"), {"thread_id": claim.thread_id})
+            # After it: it may have waited for an older attempt's transaction, such as what applied the input.
+            loaded = await conn.execute(query("load_turn"), {**of_turn, "whole": whole})
+            if older is not None and (row := await older.fetchone()) is not None:
+                raise EarlierFirst(str(row["turn_id"]), row["seq"], row["hook"])
+            _may_go_on(await before.fetchone(), turn_id)
+            if await claimed.fetchone() is None:
+                raise await stale(conn, claim)
+            return row_of(_may_go_on(await loaded.fetchone(), turn_id))
 
 
 def _may_go_on(row: DictRow | None, turn_id: str) -> DictRow:
