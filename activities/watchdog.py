@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
 import logging
 import math
 import sys
@@ -114,7 +115,7 @@ class Watchdog:
         log.warning(
             "%s keeps its event loop, for %.1f s now, at %s; attempts of this worker cannot beat meanwhile, and "
             "another worker takes them over %.0f s after their last heartbeats",
-            _who(_context(self._loop, frame)),
+            _who(_context(self._loop)),
             seconds,
             _where(frame),
             timeout,
@@ -129,17 +130,14 @@ def _who(context: contextvars.Context | None) -> str:
     return f'node "{node.label}" of turn {journal.writer.turn_id} on thread {journal.thread_id}'
 
 
-def _context(loop: asyncio.AbstractEventLoop, frame: FrameType) -> contextvars.Context | None:
-    """Returns the context of what runs on the loop; a node's calls and tasks inherit the node's."""
-    get_context = getattr(asyncio.current_task(loop), "get_context", None)  # since Python 3.12
+def _context(loop: asyncio.AbstractEventLoop) -> contextvars.Context | None:
+    """Returns the context of the task that runs on the loop; a node's calls and tasks inherit the node's."""
+    task = asyncio.current_task(loop)
+    get_context = getattr(task, "get_context", None)
     if get_context is not None:
         return get_context()
-    at: FrameType | None = frame
-    while at is not None:
-        if at.f_code is asyncio.Handle._run.__code__:
-            return getattr(at.f_locals["self"], "_context", None)
-        at = at.f_back
-    return None
+    # Python 3.11 has no such method, but its collector knows what a task holds: its context, then those of callbacks.
+    return next((held for held in gc.get_referents(task) if isinstance(held, contextvars.Context)), None)
 
 
 def _where(frame: FrameType) -> str:

@@ -16,6 +16,8 @@ import time
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
+import uvloop
+
 from adapter.errors import ConfigError, StoreUnavailable, TurnsError
 from adapter.settings import Settings
 from deploy import logs
@@ -56,7 +58,7 @@ def worker(flags: Flags, name: str) -> None:
 
     project = load_project(settings.config)
     try:
-        with asyncio.Runner() as runner:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             try:
                 stopped = runner.run(_work(settings, project))
             except SystemExit:
