@@ -20,7 +20,8 @@ from activities.failures import translate
 from activities.heartbeat import Attempts, beating
 from activities.stopping import HandedBack, to_its_end
 from adapter import faultpoints
-from adapter.engine import Engine, Entry, Outcome
+from adapter.engine import Engine
+from adapter.entry import Entry, Outcome
 from adapter.errors import EarlierFirst, NotFound, StoreUnavailable
 from adapter.store.pool import Pool, until_back
 from adapter.store.turns import claim_and_load

@@ -166,6 +166,7 @@ async def run(
                     )
         finally:
             listener.cancel()
+            await engine.close()
         return not left
 
 

@@ -114,6 +114,15 @@ def recursion_limit_of(graph: AnyGraph) -> int:
     return (graph.config or {}).get("recursion_limit") or DEFAULT_RECURSION_LIMIT
 
 
+def has_clock(graph: AnyGraph) -> bool:
+    """Whether a superstep or a node of the graph, or of one in it, has a timeout, which runs from its start on."""
+    return graph.step_timeout is not None or any(
+        node.timeout is not None
+        or any(isinstance(sub, Pregel) and has_clock(sub) for sub in node.subgraphs or ())
+        for node in graph.nodes.values()
+    )
+
+
 def bound_of(graph: AnyGraph, name: str) -> Runnable[Any, Any]:
     """Returns what the node runs."""
     return graph.nodes[name].bound

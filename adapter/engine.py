@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -19,11 +18,14 @@ from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
 
 from adapter import _pregel, faultpoints
-from adapter._pregel import AnyGraph
+from adapter._pregel import AnyGraph, TaskFacts
+from adapter.cancelling import being_cancelled
 from adapter.effects import JOURNAL, Journal
+from adapter.entry import Entry, Outcome
 from adapter.errors import NotFound, StaleAttempt, StoreUnavailable
-from adapter.gate import GATE, FrontierEntry, Gate, RetryLater, Suspended, recursion_message
+from adapter.gate import GATE, Gate, RetryLater, Suspended, recursion_message
 from adapter.graphs import Project
+from adapter.parked import Parked, Run
 from adapter.plan import Plan
 from adapter.plan import plan as make_plan
 from adapter.rewind import rewind_subgraphs
@@ -40,64 +42,6 @@ from adapter.turn_request import base_config, recursion_limit
 from adapter.warm import Warm
 from adapter.wire import dumps, error_json
 from adapter.writer import Claim, Event, FencedWriter
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One entry of a turn's graph.
-
-    Attributes:
-        claim: the attempt's claim, already taken.
-        allow: task ids of the effects to run; none to only go on to the next frontier.
-        branches: task-id paths the entry is limited to; `((),)` is the whole graph.
-        held: tasks that stopped at an interrupt in this turn.
-        attempt: the activity's attempt, from 1.
-        first: whether this is the turn's begin.
-        node: of a begin: the node that the turn starts with, which is run, too.
-        again: whether the begin of a failed turn is tried again (Reset).
-        run_id: Temporal's run.
-        begun_in: its original run, which differs in one that Reset made.
-        checkpoint: the thread's head when the step was planned, or None for begin.
-        fork: whether to go on from there, leaving what the thread has stored since then behind.
-        first_attempt_at: Unix time of the first attempt, if known.
-        heartbeat: records progress with Temporal; callable from any thread.
-    """
-
-    claim: Claim
-    allow: tuple[str, ...] = ()
-    branches: tuple[tuple[str, ...], ...] = ((),)
-    held: tuple[str, ...] = ()
-    attempt: int = 1
-    first: bool = False
-    node: str | None = None
-    again: bool = False
-    run_id: str = ""
-    begun_in: str = ""
-    checkpoint: str | None = None
-    fork: bool = False
-    first_attempt_at: float | None = None
-    heartbeat: Callable[[], None] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What an entry found.
-
-    Attributes:
-        frontier: effects that want to start; none when the branch has nothing more to run.
-        interrupted: tasks that stopped at an interrupt, to be held for the rest of the turn.
-        finished: whether the turn is over (its final status is stored).
-        checkpoint: the thread's head, which the frontier belongs to.
-        moved_on: nothing was run: the thread has moved past the checkpoint that the entry belongs to.
-        taken_back: nothing was run: the turn's rollback was not brought to its end.
-    """
-
-    frontier: tuple[FrontierEntry, ...] = ()
-    interrupted: tuple[str, ...] = ()
-    finished: bool = False
-    checkpoint: str | None = None
-    moved_on: bool = False
-    taken_back: bool = False
 
 
 class NodeFailed(Exception):
@@ -134,6 +78,11 @@ class Engine:
         self._project = project
         self._token_delay = token_delay
         self._warm = Warm(warm_turns)
+        self._parked = Parked(warm_turns)
+
+    async def close(self) -> None:
+        """Ends the runs that wait for an activity."""
+        await self._parked.close()
 
     async def run(self, turn: TurnRow, entry: Entry) -> Outcome:
         """Enters the graph once.
@@ -157,14 +106,15 @@ class Engine:
         if elsewhere and entry.checkpoint is not None and not entry.fork:
             if entry.checkpoint != await turns.head_checkpoint(self._pool, turn.thread_id):
                 return Outcome(moved_on=True)
+        run = self._parked.take(turn, entry)
+        if run is None:
+            run = Run()
+            run.begin(self._whole(turn, entry, run, reset=reset, elsewhere=elsewhere))
+        else:
+            self._warm.take(turn.turn_id)
+            run.go_on(entry)
         try:
-            async with self._writer(turn, entry.claim) as writer:
-                try:
-                    return await self._enter(turn, entry, writer, reset=reset, elsewhere=elsewhere)
-                except Exception:
-                    # What LangGraph raises may only follow from a write that failed before.
-                    writer.raise_error()
-                    raise
+            outcome = await run.outcome()
         except (RetryLater, StaleAttempt, StoreUnavailable, NotFound):
             raise
         except Exception as exc:
@@ -173,12 +123,24 @@ class Engine:
                 error = error_json(exc)
                 await writer.write(lambda conn: turns.set_error(conn, turn.turn_id, error))
             raise NodeFailed(exc) from exc
+        if run.waits:
+            self._parked.keep(turn.turn_id, run)
+        return outcome
+
+    async def _whole(self, turn: TurnRow, entry: Entry, run: Run, *, reset: bool, elsewhere: bool) -> Outcome:
+        async with self._writer(turn, entry.claim) as writer:
+            try:
+                return await self._enter(turn, entry, run, writer, reset=reset, elsewhere=elsewhere)
+            except Exception:
+                # What LangGraph raises may only follow from a write that failed before.
+                writer.raise_error()
+                raise
 
     def _writer(self, turn: TurnRow, claim: Claim) -> FencedWriter:
         return FencedWriter(self._pool, claim, turn.turn_id, token_delay=self._token_delay)
 
     async def _enter(
-        self, turn: TurnRow, entry: Entry, writer: FencedWriter, *, reset: bool, elsewhere: bool
+        self, turn: TurnRow, entry: Entry, run: Run, writer: FencedWriter, *, reset: bool, elsewhere: bool
     ) -> Outcome:
         async with self._project.graph(turn.graph_id, base_config(turn)) as graph:
             limit = recursion_limit(turn, graph)
@@ -263,7 +225,11 @@ class Engine:
                 shown=shown,
                 run_events=run_events,
             )
+            if entry.branches == ((),) and not _pregel.has_clock(graph):
+                gate.on_suspend = self._parking(turn, run, writer, saver, gate, tap)
             await self._stream(graph, turn, plan, writer, saver, gate, tap, asked, earlier.seen)
+            if run.discarded:
+                return Outcome()
             writer.raise_error()
             if entry.first:
                 faultpoints.reached(faultpoints.AFTER_INPUT)
@@ -325,6 +291,28 @@ class Engine:
             await gate.close()
             GATE.reset(gate_token)
             JOURNAL.reset(journal_token)
+
+    def _parking(
+        self, turn: TurnRow, run: Run, writer: FencedWriter, saver: FencedSaver, gate: Gate, tap: Tap
+    ) -> Callable[[TaskFacts], Awaitable[bool]]:
+        """Returns what waits for the activity of an effect that is the only thing that can go on."""
+
+        async def park(task: TaskFacts) -> bool:
+            alone = not task.parent_ns and tap.alone((), task.task_id) and saver.serves("")
+            if not alone or being_cancelled():
+                return False
+            try:
+                await _once_stored(saver, writer)(task.parent_checkpoint_id)
+                await writer.drain()
+            except Exception:
+                return False  # the writer knows, and whoever runs this asks it
+            self._warm.keep(turn.turn_id, saver.values)
+            found = Outcome(
+                tuple(gate.frontier.values()), tuple(sorted(gate.interrupted)), checkpoint=saver.root_head
+            )
+            return await run.park(found, task.task_id, gate, writer)
+
+        return park
 
     async def _conclude(
         self, turn: TurnRow, entry: Entry, writer: FencedWriter, saver: FencedSaver, gate: Gate, tap: Tap
@@ -466,4 +454,4 @@ def _innermost(interrupts: Mapping[str, tuple[int, Any]]) -> dict[str, Any]:
     return found
 
 
-__all__ = ["Engine", "Entry", "NodeFailed", "Outcome", "RetryLater"]
+__all__ = ["Engine", "NodeFailed", "RetryLater"]

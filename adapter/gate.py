@@ -130,6 +130,9 @@ class Gate:
         on_start: called with the checkpoint namespace of each task, before its node runs.
         on_first: called before the effect that the turn starts with, with the checkpoint that it starts from; durable
             when it returns.
+        on_suspend: called with an effect that this activity may not run; returns whether the activity of that effect has
+            come, and lets it run (see `adapter/parked.py`).
+        context: of the activity that has come: context variables that differ from those of the one that began the run.
         answers: interrupt id to answer, as this turn gives them.
         first_attempt_at: Unix time of the first attempt, if known.
         heartbeat: what `Runtime.heartbeat` calls, too.
@@ -147,6 +150,10 @@ class Gate:
     on_breakpoint: Callable[[str], Awaitable[None]]
     on_start: Callable[[str], Awaitable[None]]
     on_first: Callable[[str], Awaitable[None]] | None = None
+    on_suspend: Callable[[TaskFacts], Awaitable[bool]] | None = None
+    context: Mapping[contextvars.ContextVar[Any], Any] = field(
+        default_factory=dict[contextvars.ContextVar[Any], Any]
+    )
     first: tuple[str, int] | None = None
     answers: Mapping[str, Any] = field(default_factory=dict[str, Any])
     first_attempt_at: float | None = None
@@ -163,6 +170,20 @@ class Gate:
         """Waits for the nodes of a cancelled attempt: LangGraph leaves one that has a `timeout` behind."""
         if being_cancelled():
             await outlast(*(asyncio.ensure_future(run.ended.wait()) for run in self.running))
+
+    def goes_on(
+        self,
+        *,
+        allow: frozenset[str],
+        held: frozenset[str],
+        first_attempt_at: float | None,
+        heartbeat: Callable[[], None] | None,
+        context: Mapping[contextvars.ContextVar[Any], Any],
+    ) -> None:
+        """Lets the next activity of the turn run its effect, as its first attempt; see the attributes."""
+        self.allow, self.held = allow, self.held | held
+        self.first_attempt_at, self.heartbeat, self.context = first_attempt_at, heartbeat, context
+        self.frontier.clear()
 
     async def allows(self, task: TaskFacts) -> bool:
         """Whether this activity runs an effect."""
@@ -298,6 +319,8 @@ class _Wrapper(Runnable[Any, Any]):
         Raises:
             CancelledError: it was cancelled, whatever exception it made of that.
         """
+        for variable, value in gate.context.items():
+            variable.set(value)
         await gate.on_start(str(config.get("configurable", {})["checkpoint_ns"]))
         try:
             async with node_run(_place(path), gate.running):
@@ -337,7 +360,9 @@ class Effect(_Wrapper):
         task = _pregel.task_of(config)
         gate.admit(task)
         if not await gate.allows(task):
-            raise gate.suspend(task, self.policy)
+            suspended = gate.suspend(task, self.policy)
+            if gate.on_suspend is None or not await gate.on_suspend(task):
+                raise suspended
         path = (*_PATH.get(), task)
         token = RUNNING.set(RunningEffect(gate, _place(path), path))
         try:

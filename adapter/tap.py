@@ -64,12 +64,14 @@ class _Loop:
     """One graph of the run, as its events tell.
 
     `opening`: before the event of the checkpoint it loaded; `first tick`: in the same synchronous tick as that;
-    `open`: beyond. Only a loop that was entered before in this turn has something to drop.
+    `open`: beyond. Only a loop that was entered before in this turn has something to drop. `tasks`: those of its
+    superstep that have no result yet.
     """
 
     entered_before: bool
     stage: Literal["opening", "first tick", "open"] = "opening"
     cached_left: int = 0
+    tasks: set[str] = field(default_factory=set[str])
     dropped: object = None
     waiting: list[Event] = field(default_factory=list[Event])
 
@@ -123,6 +125,11 @@ class Tap:
         """Takes what a node wrote with its stream writer; `task` is its checkpoint namespace."""
         self((tuple(task.split("|")), "custom", payload))
 
+    def alone(self, ns: Namespace, task_id: str) -> bool:
+        """Whether a task is the only one that its graph waits for."""
+        loop = self._loops.get(ns)
+        return loop is not None and loop.tasks == {task_id}
+
     # ------------------------------------------------------------ filter
 
     def _take(self, chunk: Chunk) -> None:
@@ -149,8 +156,13 @@ class Tap:
         loop.dropped = None
         if mode == "updates":
             self._note_interrupt(ns, payload)
-        elif mode == "tasks" and payload.get("interrupts"):
-            self.interrupts[payload["id"]] = (len(ns), payload["interrupts"])
+        elif mode == "tasks":
+            if "result" in payload:
+                loop.tasks.discard(payload["id"])
+            else:
+                loop.tasks.add(payload["id"])
+            if payload.get("interrupts"):
+                self.interrupts[payload["id"]] = (len(ns), payload["interrupts"])
         if self._seen_before(ns, loop, mode, payload):
             loop.dropped = payload
             self._advance(ns, loop, mode, payload)

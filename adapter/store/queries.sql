@@ -497,8 +497,7 @@ FROM turns.turn t WHERE turn_id = %(turn_id)s
 SELECT t.turn_id, t.thread_id, t.seq, t.graph_id, t.assistant_id, t.status, t.origin, t.applied, t.resume,
        t.stop, t.error, t.held, t.last_offset, t.metadata, t.run_id, t.begun_in, t.base, t.undone,
        h.origin AS thread_origin, coalesce(p.status, h.prior_status) AS previous_status,
-       (SELECT (c.metadata->>'step')::integer FROM checkpoints c WHERE c.thread_id = t.thread_id::text
-           AND c.checkpoint_ns = '' ORDER BY c.checkpoint_id DESC LIMIT 1) AS head_step,
+       c.checkpoint_id AS head, (c.metadata->>'step')::integer AS head_step,
        (t.status NOT IN ('pending', 'running') AND (t.detached OR EXISTS (
            SELECT 1 FROM turns.turn l WHERE l.thread_id = t.thread_id AND l.seq > t.seq AND l.origin IS NOT NULL
        ))) AS superseded,
@@ -509,6 +508,10 @@ LEFT JOIN LATERAL (
     SELECT status FROM turns.turn p WHERE p.thread_id = t.thread_id AND p.seq < t.seq
       AND p.origin IS NOT NULL AND p.status NOT IN ('pending', 'running') ORDER BY p.seq DESC LIMIT 1
 ) p ON true
+LEFT JOIN LATERAL (
+    SELECT checkpoint_id, metadata FROM checkpoints c WHERE c.thread_id = t.thread_id::text AND c.checkpoint_ns = ''
+    ORDER BY checkpoint_id DESC LIMIT 1
+) c ON true
 WHERE t.turn_id = %(turn_id)s
 
 -- name: older_open

@@ -42,6 +42,7 @@ class TurnRow:
         begun_in: the run it began in; a run that Reset makes keeps this as its original.
         base: the thread's checkpoint before the turn, None for a thread without any.
         undone: whether the turn's effects were compensated.
+        head: the thread's newest checkpoint, None for a thread without any.
         head_step: the superstep of the thread's newest checkpoint, None for a thread without any.
     """
 
@@ -65,6 +66,7 @@ class TurnRow:
     begun_in: str | None
     base: str | None
     undone: bool
+    head: str | None
     head_step: int | None
 
 
@@ -144,6 +146,7 @@ def row_of(row: Mapping[str, Any]) -> TurnRow:
         begun_in=row["begun_in"],
         base=row["base"],
         undone=row["undone"],
+        head=row["head"],
         head_step=row["head_step"],
     )
 
