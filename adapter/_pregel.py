@@ -116,10 +116,13 @@ def recursion_limit_of(graph: AnyGraph) -> int:
 
 def has_clock(graph: AnyGraph) -> bool:
     """Whether a superstep or a node of the graph, or of one in it, has a timeout, which runs from its start on."""
-    return graph.step_timeout is not None or any(
-        node.timeout is not None
-        or any(isinstance(sub, Pregel) and has_clock(sub) for sub in node.subgraphs or ())
-        for node in graph.nodes.values()
+    nested: list[Any] = [
+        sub for node in graph.nodes.values() for sub in cast("Sequence[Any]", node.subgraphs or ())
+    ]
+    return (
+        graph.step_timeout is not None
+        or any(node.timeout is not None for node in graph.nodes.values())
+        or any(isinstance(sub, Pregel) and has_clock(cast("AnyGraph", sub)) for sub in nested)
     )
 
 

@@ -16,6 +16,7 @@ from langgraph.config import get_config
 from langgraph.errors import GraphRecursionError
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
+from langgraph.types import Command
 
 from adapter import _pregel, faultpoints
 from adapter._pregel import AnyGraph, TaskFacts
@@ -174,10 +175,7 @@ class Engine:
                 faultpoints.reached(faultpoints.BEFORE_INPUT)
             saver.carries(plan.origin, _on_first_write(turn, entry, plan, adopts=moves))
             if plan.begins:
-                start = turns.Start(
-                    plan.origin, plan.resume, plan.stop, entry.run_id, entry.begun_in, plan.base, over
-                )
-                await writer.write(lambda conn: turns.start(conn, turn, start))
+                await self._start(turn, entry, plan, writer, over=over)
             if elsewhere and not moves:
                 await writer.write(lambda conn: turns.adopt(conn, turn, entry.run_id, rewound=False))
             # What the turn stopped at belongs to the branch that is left behind.
@@ -239,6 +237,17 @@ class Engine:
             if not outcome.finished:
                 self._warm.keep(turn.turn_id, saver.values)
             return outcome
+
+    async def _start(
+        self, turn: TurnRow, entry: Entry, plan: Plan, writer: FencedWriter, *, over: bool
+    ) -> None:
+        """Stores that the turn runs, together with its input's checkpoint, if that is what it brings."""
+        start = turns.Start(
+            plan.origin, plan.resume, plan.stop, entry.run_id, entry.begun_in, plan.base, over
+        )
+        storing = writer.queue(lambda conn: turns.start(conn, turn, start))
+        if plan.input is None or isinstance(plan.input, Command):
+            await storing.done
 
     async def _announce(
         self, turn: TurnRow, entry: Entry, writer: FencedWriter

@@ -130,9 +130,9 @@ class Gate:
         on_start: called with the checkpoint namespace of each task, before its node runs.
         on_first: called before the effect that the turn starts with, with the checkpoint that it starts from; durable
             when it returns.
-        on_suspend: called with an effect that this activity may not run; returns whether the activity of that effect has
-            come, and lets it run (see `adapter/parked.py`).
-        context: of the activity that has come: context variables that differ from those of the one that began the run.
+        on_suspend: called with an effect that this activity may not run; returns whether the one that may has come
+            (see `adapter/parked.py`).
+        context: context variables of the activity that has come, as far as they differ from those of the first.
         answers: interrupt id to answer, as this turn gives them.
         first_attempt_at: Unix time of the first attempt, if known.
         heartbeat: what `Runtime.heartbeat` calls, too.

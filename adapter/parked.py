@@ -1,10 +1,10 @@
 """Owns the runs of graphs that wait in a worker between two activities of their turn.
 
-When a single effect is all that can go on, its activity is the next thing to happen, and most likely on this worker: the
-run waits for it instead of ending, and goes on where it is instead of being built anew from PostgreSQL. Everything that it
-did is stored before it waits, so to lose it loses nothing: it is used only by the first attempt of just that effect, in
-the same run of the workflow, under a new claim, while the thread's head is the one it stored. In any other case it ends
-as if the effect had been suspended, and the graph is entered anew.
+When a single effect is all that can go on, its activity is what happens next, and most likely on this worker: the run
+waits for it and goes on where it is, instead of ending and being built anew from PostgreSQL. All that it did is stored
+before it waits, so to lose it loses nothing. It is used only by the first attempt of just that effect, in the same run
+of the workflow, under a new claim, while the thread's head is the one it stored. In any other case it ends as if the
+effect had been suspended, and the graph is entered anew.
 Next: `adapter/engine.py` drives it; `adapter/warm.py` is what an entry anew is made cheaper with.
 """
 

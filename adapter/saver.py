@@ -160,6 +160,7 @@ class FencedSaver(BaseCheckpointSaver[str]):
         conf = config.get("configurable", {})
         ns = str(conf.get("checkpoint_ns", ""))
         found = None
+        await self._flush()
         async with store_errors():
             if self.values and not conf.get("checkpoint_id"):
                 found = await warm.load(self._pool, self.serde, str(conf["thread_id"]), ns, self.values)
@@ -172,6 +173,11 @@ class FencedSaver(BaseCheckpointSaver[str]):
                 self.values, ns, found.checkpoint["channel_versions"], found.checkpoint["channel_values"]
             )
         return found
+
+    async def _flush(self) -> None:
+        """Has PostgreSQL know what this saver was given."""
+        if self._writer is not None:
+            await self._writer.flush()
 
     def _remember(self, found: CheckpointTuple, *, addressed: bool) -> None:
         conf = found.config.get("configurable", {})
@@ -217,6 +223,7 @@ class FencedSaver(BaseCheckpointSaver[str]):
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
         """Lists checkpoints, newest first, as LangGraph's saver does."""
+        await self._flush()
         async with store_errors():
             async for found in self._reader.alist(config, filter=filter, before=before, limit=limit):
                 yield _plain(found)
@@ -225,6 +232,7 @@ class FencedSaver(BaseCheckpointSaver[str]):
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
         """Reads the writes that delta channels are rebuilt from."""
+        await self._flush()
         async with store_errors():
             return await self._reader.aget_delta_channel_history(config=config, channels=channels)
 
@@ -238,6 +246,9 @@ class FencedSaver(BaseCheckpointSaver[str]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Stores a checkpoint under the attempt's claim.
+
+        That of an input is only queued: the one that the nodes start from follows at once, and no node runs between them,
+        which might change in place what is not stored yet.
 
         Raises:
             StaleAttempt: a newer attempt holds the claim.
@@ -259,7 +270,7 @@ class FencedSaver(BaseCheckpointSaver[str]):
             await saver.aput(config, checkpoint, counted, new_versions)
 
         warm.note(self.values, ns, new_versions, checkpoint["channel_values"])
-        await self._write(run, ("checkpoint", ns, checkpoint["id"]))
+        await self._write(run, ("checkpoint", ns, checkpoint["id"]), later=metadata.get("source") == "input")
         return {
             "configurable": {
                 "thread_id": conf["thread_id"],
@@ -292,6 +303,7 @@ class FencedSaver(BaseCheckpointSaver[str]):
         run: Callable[[AsyncPostgresSaver], Any],
         provides: tuple[str, ...],
         error: tuple[str, BaseException] | None = None,
+        later: bool = False,
     ) -> None:
         if self._writer is None:
             raise RuntimeError("this saver only reads")
@@ -304,7 +316,10 @@ class FencedSaver(BaseCheckpointSaver[str]):
             if error is not None:
                 await node_errors.store(conn, self._thread_id(), *error)
 
-        await self._writer.write(operation, provides=provides)
+        if later:
+            self._writer.queue(operation, provides=provides)
+        else:
+            await self._writer.write(operation, provides=provides)
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Deletes a thread's checkpoints under the attempt's claim."""

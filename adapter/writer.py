@@ -106,6 +106,7 @@ class FencedWriter:
         self._urgent_at: float | None = None
         self._committed_at = self._loop.time()
         self._took = 0.0
+        self._committing = False
         self._closing = False
         self._task: asyncio.Task[None] | None = None
 
@@ -153,11 +154,30 @@ class FencedWriter:
             StaleAttempt: a newer attempt holds the claim; nothing was written.
             StoreUnavailable: the database is not reachable.
         """
+        await self.queue(run, provides=provides).done
+
+    def queue(self, run: Operation, *, provides: Need | None = None) -> _Op:
+        """Queues an operation that a later one shares its transaction with; what is written later is stored after it.
+
+        Raises:
+            StaleAttempt: as `write` does, for an operation that was queued earlier.
+            StoreUnavailable: likewise.
+        """
         self.raise_error()
         op = _Op(run, provides, self._loop.create_future())
         self._ops.append(op)
         self._schedule(0.0)
-        await op.done
+        return op
+
+    async def flush(self) -> None:
+        """Waits until what was queued so far is committed, as somebody who is going to read it does.
+
+        Raises:
+            StaleAttempt: as `write` does.
+            StoreUnavailable: as `write` does.
+        """
+        if self._ops or self._committing:
+            await self.write(_nothing)
 
     async def stored(self, need: Need) -> None:
         """Waits until a write of this attempt is committed, which may not be queued yet.
@@ -172,7 +192,7 @@ class FencedWriter:
 
     async def drain(self) -> None:
         """Waits until everything queued so far is committed, events that wait for a write included."""
-        while (self._events or self._ops) and self.error is None:
+        while (self._events or self._ops or self._committing) and self.error is None:
             for event in self._events:
                 event.need = None
             await self.write(_nothing)
@@ -235,6 +255,7 @@ class FencedWriter:
             if self.error is not None:
                 raise self.error
             began = self._loop.time()
+            self._committing = True
             await self._transaction(ops, events)
         except BaseException as exc:
             self.error = self.error or exc
@@ -242,6 +263,8 @@ class FencedWriter:
             if not isinstance(exc, Exception):
                 raise
             return
+        finally:
+            self._committing = False
         self._committed_at = self._loop.time()
         self._took = self._committed_at - began
         provided = {op.provides for op in ops if op.provides is not None}
@@ -295,10 +318,11 @@ async def append_events(conn: Connection, turn_id: str, events: Sequence[Event])
     )
 
 
-def claim_params(claim: Claim) -> dict[str, Any]:
-    """Returns the parameters of the `claim` statement."""
+def claim_params(claim: Claim, turn_id: str | None = None) -> dict[str, Any]:
+    """Returns the parameters of the `claim` statement; with a turn, it claims only what that may still run in."""
     scopes = claim.scopes
     return {
+        "turn_id": turn_id,
         "thread_id": claim.thread_id,
         "scope": claim.scope,
         "around": scopes[:-1],

@@ -37,7 +37,8 @@ COMMIT
 
 -- name: claim
 -- Takes the scope for this attempt unless a newer attempt holds it or a scope around it. Locks the fence rows
--- of the scope and of those around it, in scope order; drops the narrower scopes, whose attempts are stale now.
+-- of the scope and of those around it, in scope order; drops the narrower scopes, whose attempts are stale now. No row,
+-- too, for a turn that may not be run any more: the thread may belong to a later one that runs.
 WITH around AS (
     SELECT token, attempt FROM turns.fence
     WHERE thread_id = %(thread_id)s AND scope = ANY (%(around)s::text[]) ORDER BY scope FOR SHARE
@@ -49,6 +50,11 @@ WITH around AS (
 INSERT INTO turns.fence AS f (thread_id, scope, token, attempt)
 SELECT %(thread_id)s, %(scope)s, %(token)s, %(attempt)s
 WHERE NOT EXISTS (SELECT 1 FROM around a WHERE (a.token, a.attempt) > (%(token)s::bigint, %(attempt)s::integer))
+  AND (%(turn_id)s::uuid IS NULL OR EXISTS (
+      SELECT 1 FROM turns.turn t WHERE t.turn_id = %(turn_id)s AND (t.status IN ('pending', 'running') OR NOT (
+          t.undone OR t.detached OR EXISTS (
+              SELECT 1 FROM turns.turn l WHERE l.thread_id = t.thread_id AND l.seq > t.seq AND l.origin IS NOT NULL
+          )))))
 ON CONFLICT (thread_id, scope) DO UPDATE SET token = excluded.token, attempt = excluded.attempt
     WHERE (f.token, f.attempt) <= (excluded.token, excluded.attempt)
 RETURNING f.token
@@ -485,16 +491,11 @@ SELECT t.thread_id, t.turn_id, t.seq, t.due_at, t.request ? 'webhook' AS hook FR
 WHERE t.status = 'running' AND t.updated_at < now() - make_interval(secs => %(age_seconds)s)
 ORDER BY random() LIMIT %(limit)s
 
--- name: turn_standing
--- Whether a turn may still be run.
-SELECT thread_id, status, undone, (status NOT IN ('pending', 'running') AND (detached OR EXISTS (
-    SELECT 1 FROM turns.turn l WHERE l.thread_id = t.thread_id AND l.seq > t.seq AND l.origin IS NOT NULL
-))) AS superseded
-FROM turns.turn t WHERE turn_id = %(turn_id)s
-
 -- name: load_turn
--- For an activity; the input is left out once it was applied, since it can be large.
-SELECT t.turn_id, t.thread_id, t.seq, t.graph_id, t.assistant_id, t.status, t.origin, t.applied, t.resume,
+-- For an activity; the input is left out once it was applied, since it can be large. Wakes whoever watches the thread's
+-- progress, which has come to a new step.
+SELECT pg_notify('turns_thread', t.thread_id::text),
+       t.turn_id, t.thread_id, t.seq, t.graph_id, t.assistant_id, t.status, t.origin, t.applied, t.resume,
        t.stop, t.error, t.held, t.last_offset, t.metadata, t.run_id, t.begun_in, t.base, t.undone,
        h.origin AS thread_origin, coalesce(p.status, h.prior_status) AS previous_status,
        c.checkpoint_id AS head, (c.metadata->>'step')::integer AS head_step,

@@ -94,18 +94,15 @@ async def claim_and_load(
     async with one_trip(pool) as conn:
         with ending_blockers(pool, conn):
             older = await conn.execute(query("older_open"), of_turn) if first else None
-            # Before the claim: the thread may belong to a later turn that runs.
-            before = await conn.execute(query("turn_standing"), of_turn)
-            claimed = await conn.execute(query("claim"), claim_params(claim))
-            await conn.execute(query("notify_thread"), {"thread_id": claim.thread_id})
+            claimed = await conn.execute(query("claim"), claim_params(claim, turn_id))
             # After it: it may have waited for an older attempt's transaction, such as what applied the input.
             loaded = await conn.execute(query("load_turn"), {**of_turn, "whole": whole})
             if older is not None and (row := await older.fetchone()) is not None:
                 raise EarlierFirst(str(row["turn_id"]), row["seq"], row["hook"])
-            _may_go_on(await before.fetchone(), turn_id)
+            row = _may_go_on(await loaded.fetchone(), turn_id)
             if await claimed.fetchone() is None:
                 raise await stale(conn, claim)
-            return row_of(_may_go_on(await loaded.fetchone(), turn_id))
+            return row_of(row)
 
 
 def _may_go_on(row: DictRow | None, turn_id: str) -> DictRow:
