@@ -116,9 +116,13 @@ class Engine:
             run.go_on(entry)
         try:
             outcome = await run.outcome()
+            if entry.first:
+                faultpoints.reached(faultpoints.AFTER_INPUT)
         except (RetryLater, StaleAttempt, StoreUnavailable, NotFound):
+            self._warm.take(turn.turn_id)
             raise
         except Exception as exc:
+            self._warm.take(turn.turn_id)
             # By a writer of its own: the attempt's may be what failed.
             async with self._writer(turn, entry.claim) as writer:
                 error = error_json(exc)
@@ -146,38 +150,8 @@ class Engine:
         async with self._project.graph(turn.graph_id, base_config(turn)) as graph:
             limit = recursion_limit(turn, graph)
             shown = await self._announce(turn, entry, writer)
-            fork_from = entry.checkpoint if entry.fork and elsewhere else None
-            # A begin that stored no checkpoint of its own (a command, an answer) is begun over: what it brought hangs
-            # on the checkpoint before it.
-            over = (entry.first and reset and not entry.again) or (
-                fork_from is not None and fork_from == turn.base
-            )
-            over = over and turn.applied
-            if over:
-                await writer.write(lambda conn: turns.restore_base(conn, turn))
-            values = self._warm.take(turn.turn_id)
-            saver = FencedSaver(
-                self._pool, writer, hide=_hidden(entry), values=values if entry.attempt == 1 else None
-            )
-            plan = await make_plan(
-                self._pool,
-                saver,
-                turn,
-                limit=limit,
-                first=entry.first,
-                # Once: the next attempt goes on from the fork, which this run has adopted the turn with.
-                fork_from=None if over else fork_from,
-                over=over,
-            )
+            saver, plan = await self._load(turn, entry, writer, limit=limit, reset=reset, elsewhere=elsewhere)
             forks = plan.checkpoint_id is not None and not plan.begins
-            moves = elsewhere and plan.checkpoint_id is not None
-            if entry.first:
-                faultpoints.reached(faultpoints.BEFORE_INPUT)
-            saver.carries(plan.origin, _on_first_write(turn, entry, plan, adopts=moves))
-            if plan.begins:
-                await self._start(turn, entry, plan, writer, over=over)
-            if elsewhere and not moves:
-                await writer.write(lambda conn: turns.adopt(conn, turn, entry.run_id, rewound=False))
             # What the turn stopped at belongs to the branch that is left behind.
             noted = frozenset[str]() if plan.begins or forks else turn.held
             asked = asked_of(turn)
@@ -223,20 +197,57 @@ class Engine:
                 shown=shown,
                 run_events=run_events,
             )
-            if entry.branches == ((),) and not _pregel.has_clock(graph):
+            if entry.whole and not _pregel.has_clock(graph):
                 gate.on_suspend = self._parking(turn, run, writer, saver, gate, tap)
             await self._stream(graph, turn, plan, writer, saver, gate, tap, asked, earlier.seen)
             if run.discarded:
                 return Outcome()
             writer.raise_error()
-            if entry.first:
-                faultpoints.reached(faultpoints.AFTER_INPUT)
             if gate.out_of_steps:
                 raise GraphRecursionError(recursion_message(limit))
             outcome = await self._conclude(turn, entry, writer, saver, gate, tap)
             if not outcome.finished:
-                self._warm.keep(turn.turn_id, saver.values)
+                remember = self._warm.keep if entry.whole else self._warm.add
+                remember(turn.turn_id, saver.values)
             return outcome
+
+    async def _load(
+        self, turn: TurnRow, entry: Entry, writer: FencedWriter, *, limit: int, reset: bool, elsewhere: bool
+    ) -> tuple[FencedSaver, Plan]:
+        """Finds where the turn is and what is to be done there; has it told by the turn's row."""
+        fork_from = entry.checkpoint if entry.fork and elsewhere else None
+        # A begin that stored no checkpoint of its own (a command, an answer) is begun over: what it brought hangs
+        # on the checkpoint before it.
+        over = (entry.first and reset and not entry.again) or (
+            fork_from is not None and fork_from == turn.base
+        )
+        over = over and turn.applied
+        if over:
+            await writer.write(lambda conn: turns.restore_base(conn, turn))
+        remembered = self._warm.take if entry.whole else self._warm.share
+        values = remembered(turn.turn_id)
+        saver = FencedSaver(
+            self._pool, writer, hide=_hidden(entry), values=values if entry.attempt == 1 else None
+        )
+        plan = await make_plan(
+            self._pool,
+            saver,
+            turn,
+            limit=limit,
+            first=entry.first,
+            # Once: the next attempt goes on from the fork, which this run has adopted the turn with.
+            fork_from=None if over else fork_from,
+            over=over,
+        )
+        moves = elsewhere and plan.checkpoint_id is not None
+        if entry.first:
+            faultpoints.reached(faultpoints.BEFORE_INPUT)
+        saver.carries(plan.origin, _on_first_write(turn, entry, plan, adopts=moves))
+        if plan.begins:
+            await self._start(turn, entry, plan, writer, over=over)
+        if elsewhere and not moves:
+            await writer.write(lambda conn: turns.adopt(conn, turn, entry.run_id, rewound=False))
+        return saver, plan
 
     async def _start(
         self, turn: TurnRow, entry: Entry, plan: Plan, writer: FencedWriter, *, over: bool
@@ -328,8 +339,7 @@ class Engine:
     ) -> Outcome:
         frontier = tuple(gate.frontier.values())
         interrupted = tuple(sorted(gate.interrupted))
-        whole = entry.branches == ((),)
-        if frontier or not whole:
+        if frontier or not entry.whole:
             await writer.drain()
             return Outcome(frontier, interrupted, checkpoint=saver.root_head)
         if not tap.stopped_at_interrupt and saver.last_step + 1 > gate.stop:

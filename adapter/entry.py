@@ -45,6 +45,11 @@ class Entry:
     first_attempt_at: float | None = None
     heartbeat: Callable[[], None] | None = None
 
+    @property
+    def whole(self) -> bool:
+        """Whether it is limited to no branch."""
+        return self.branches == ((),)
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

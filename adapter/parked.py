@@ -74,7 +74,7 @@ class Run:
         return (
             entry.attempt == 1
             and (entry.allow, entry.checkpoint) == ((self._awaited[0],), self._awaited[1])
-            and entry.branches == ((),)
+            and entry.whole
             and not entry.fork
             and turn.status == "running"
             and turn.run_id == entry.run_id

@@ -247,8 +247,8 @@ class FencedSaver(BaseCheckpointSaver[str]):
     ) -> RunnableConfig:
         """Stores a checkpoint under the attempt's claim.
 
-        That of an input is only queued: the one that the nodes start from follows at once, and no node runs between them,
-        which might change in place what is not stored yet.
+        That of an input is only queued: the one that the nodes start from follows at once, and no node runs between
+        them, which might change in place what is not stored yet.
 
         Raises:
             StaleAttempt: a newer attempt holds the claim.

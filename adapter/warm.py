@@ -4,6 +4,7 @@ Each activity of a turn loads the thread's state, most of which the one before h
 channel's version, which LangGraph makes unique, so a remembered one is the one that PostgreSQL holds, or is not used.
 What is taken is taken out: an attempt that fails may have changed a value in place (as nodes of one plain run can), so
 only one that came to its end gives its values back, and the next attempt of a failed one reads everything anew.
+Branches that run side by side share them, as parallel nodes of one plain run do.
 Next: `adapter/saver.py` loads with it.
 """
 
@@ -40,6 +41,15 @@ class Warm:
     def take(self, turn_id: str) -> Values:
         """Returns what is remembered of a turn, and forgets it."""
         return self._by_turn.pop(turn_id, {})
+
+    def share(self, turn_id: str) -> Values:
+        """Returns what is remembered of a turn, for one of several branches that run side by side."""
+        return dict(self._by_turn.get(turn_id, {}))
+
+    def add(self, turn_id: str, values: Values) -> None:
+        """Remembers what a branch read, unless another one that shared the values has failed: they are forgotten."""
+        if turn_id in self._by_turn:
+            self._by_turn[turn_id].update(values)
 
     def keep(self, turn_id: str, values: Values) -> None:
         """Remembers the values of a turn that goes on."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import signal
 import threading
@@ -76,6 +77,7 @@ def build_app(settings: Settings, project: Project, *, client: TemporalClient | 
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with _parts(settings, project, client) as parts:
             app.state.parts = parts
+            gc.freeze()  # as workers do: what is imported stays
             log.info("API ready: graphs %s", ", ".join(project.graph_ids))
             yield
 

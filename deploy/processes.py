@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import logging
 import os
@@ -77,6 +78,7 @@ def worker(flags: Flags, name: str) -> None:
 async def _work(settings: Settings, project: Project) -> bool:
     from activities import stopping, worker
 
+    gc.freeze()  # what is imported stays: to look through it again stops every turn for a tenth of a second
     stop = asyncio.Event()
     _stop_on_signal(stop, settings.shutdown_grace + stopping.STOP_SECONDS + END_SECONDS)
     return await worker.run(settings, project, stop)
