@@ -7,9 +7,10 @@ answer to a heartbeat; a notice from the API makes the attempt beat at once inst
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 
@@ -103,6 +104,16 @@ async def beating(attempts: Attempts | None = None, turn_id: str = "") -> AsyncG
         attempts.ends(turn_id, noticed)
     if failed:
         raise failed
+
+
+def beat_from_anywhere() -> Callable[[], None]:
+    """Returns what makes the running activity beat, whichever thread calls it and in whatever context."""
+    loop, context = asyncio.get_running_loop(), contextvars.copy_context()
+
+    def beat() -> None:
+        loop.call_soon_threadsafe(activity.heartbeat, context=context)
+
+    return beat
 
 
 async def _beat(interval: float, noticed: asyncio.Event) -> None:

@@ -17,7 +17,7 @@ from temporalio import activity
 from temporalio.common import RawValue
 
 from activities.failures import translate
-from activities.heartbeat import Attempts, beating
+from activities.heartbeat import Attempts, beat_from_anywhere, beating
 from activities.stopping import HandedBack, to_its_end
 from adapter import faultpoints
 from adapter.engine import Engine
@@ -137,7 +137,7 @@ class StepActivities:
             checkpoint=step.checkpoint,
             fork=step.fork,
             first_attempt_at=info.scheduled_time.timestamp(),
-            heartbeat=activity.heartbeat,
+            heartbeat=beat_from_anywhere(),
         )
         return await self._engine.run(turn, entry)
 

@@ -10,6 +10,7 @@ import os
 import random
 
 import httpx
+import pytest
 
 from tests.api.graphs import Ticking, steps
 from tests.api.serving import Event, Serving, first_events, parse, serving
@@ -46,6 +47,7 @@ def _headers(value: str | None) -> list[tuple[bytes, bytes]]:
     return [] if value is None else [(b"Last-Event-ID", value.encode("utf-8"))]
 
 
+@pytest.mark.slow
 async def test_of_a_run_that_ended(api: Serving) -> None:
     thread = await api.thread()
     whole = await api.stream(
@@ -59,6 +61,7 @@ async def test_of_a_run_that_ended(api: Serving) -> None:
         assert parse(answered.content) == whole[_offset(value, len(whole)) :], value
 
 
+@pytest.mark.slow
 async def test_of_a_run_that_goes_on(database_url: str, temporal: str) -> None:
     """Every stream has what follows its id, in order, once, and ends with the run."""
     ticking = Ticking()
@@ -96,6 +99,7 @@ async def test_of_a_run_that_goes_on(database_url: str, temporal: str) -> None:
             assert stream == whole[_offset(value, last) :], value
 
 
+@pytest.mark.slow
 async def test_of_another_run(api: Serving) -> None:
     """An id is a place in its own run: in a shorter one it is beyond the end, and nothing is sent again."""
     thread = await api.thread()

@@ -58,6 +58,7 @@ async def test_a_body_that_is_too_large(api: Serving) -> None:
     assert (await api.http.post("/threads/count", json={"metadata": {"a": 1}})).json() == 0
 
 
+@pytest.mark.slow
 async def test_every_connection_in_use(database_url: str, temporal: str) -> None:
     """A request is refused within `pool_wait`; a stream under way waits for a connection and misses nothing."""
     ticking = Ticking()

@@ -13,6 +13,7 @@ DEFAULTS = {
 }
 
 
+@pytest.mark.slow
 async def test_one_that_outlives_every_timeout_but_its_own(database_url: str, temporal: str) -> None:
     """A 40th of the real figures."""
     await runs_once(database_url, temporal, seconds=5.0, heartbeat_timeout=1.5, node_timeout=60.0)

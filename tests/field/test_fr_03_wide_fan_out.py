@@ -20,6 +20,7 @@ WIDE = 50
 TRAIL = [f"work{n}" for n in range(WIDE)]
 
 
+@pytest.mark.slow
 async def test_all_writes_are_kept(database_url: str, temporal: str) -> None:
     CALLS.clear()
     async with stack(database_url, temporal, {"graph": send_to_many()}) as running:

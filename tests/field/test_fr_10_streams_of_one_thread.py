@@ -14,6 +14,7 @@ MODES = ["values", "updates", "messages-tuple", "custom", "tasks", "checkpoints"
 RUN = re.compile(rb'"run_id":"([^"]+)"')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["enqueue", "interrupt"])
 async def test_five_at_once(database_url: str, temporal: str, strategy: str) -> None:
     async with serving(database_url, temporal, {"agent": agent(), "parent": parent()}) as api:

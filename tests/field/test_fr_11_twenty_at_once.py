@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from tests.api.graphs import steps
 from tests.api.serving import in_front_of, serving
 
 
+@pytest.mark.slow
 async def test_twenty_at_once(database_url: str, temporal: str) -> None:
     async with serving(database_url, temporal, {"graph": steps("a")}) as api:
         async with in_front_of(api.stack) as other:

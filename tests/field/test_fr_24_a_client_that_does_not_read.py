@@ -7,6 +7,7 @@ import socket
 from typing import Any
 
 import orjson
+import pytest
 from fastapi import FastAPI
 from langgraph.config import get_stream_writer
 from langgraph.graph import START, StateGraph
@@ -56,6 +57,7 @@ class Counting:
         await self.app(scope, receive, counted)
 
 
+@pytest.mark.slow
 async def test_the_turn_completes_and_little_is_kept(database_url: str, temporal: str) -> None:
     async with serving(database_url, temporal, {"graph": _graph()}) as api:
         thread = await api.thread()

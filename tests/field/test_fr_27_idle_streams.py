@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 
 import httpx
+import pytest
 
 from tests.api.graphs import Held
 from tests.api.serving import first_events, serving
 
 
+@pytest.mark.slow
 async def test_two_hundred(database_url: str, temporal: str) -> None:
     held = Held()
     async with serving(database_url, temporal, {"graph": held.graph()}, pool_size=3, sse_heartbeat=30) as api:

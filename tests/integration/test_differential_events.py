@@ -64,6 +64,7 @@ async def shapes_stack(postgres: Postgres, temporal: str) -> AsyncIterator[Stack
         yield running
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", CHOSEN, ids=lambda s: s.name)
 async def test_events_equal_plain_runs(shape: Shape, shapes_stack: Stack) -> None:
     plain = copy_graph(shape.make(), checkpointer=InMemorySaver())

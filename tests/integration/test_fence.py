@@ -170,6 +170,7 @@ async def test_a_claim_sees_what_it_waited_for(pool: Pool, turn: tuple[str, str]
         assert (await loading).applied
 
 
+@pytest.mark.slow
 async def test_a_claim_ends_a_transaction_that_hangs(pool: Pool, turn: tuple[str, str]) -> None:
     """As that of a frozen worker, whose connection lives on: its locks would keep the thread from everybody."""
     thread, turn_id = turn

@@ -111,6 +111,16 @@ async def test_heartbeat_keeps_an_idle_timeout_away(postgres: Postgres, temporal
     assert seen == "done"
 
 
+async def test_heartbeat_from_a_sync_node(postgres: Postgres, temporal: str) -> None:
+    def node(state: State, runtime: Runtime[Context]) -> Any:
+        runtime.heartbeat()
+        return {"seen": "done"}
+
+    _, seen = await run(postgres, temporal, one(node))
+
+    assert seen == "done"
+
+
 async def test_a_run_timeout_ends_the_node_as_langgraph_does(postgres: Postgres, temporal: str) -> None:
     async def node(state: State) -> Any:
         await asyncio.sleep(30)

@@ -11,6 +11,7 @@ from adapter.store.pool import create_pool, fetch_one, until_back
 from tests.proxy import to_postgres
 
 
+@pytest.mark.slow
 async def test_it_waits_and_replaces_broken_connections(database_url: str) -> None:
     async with to_postgres(database_url) as (link, url), create_pool(url, size=4, name="test") as pool:
         await asyncio.gather(*(fetch_one(pool, "ping") for _ in range(4)))

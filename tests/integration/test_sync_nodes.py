@@ -7,6 +7,7 @@ import threading
 import uuid
 from typing import Any
 
+import pytest
 from langgraph.graph import START, StateGraph
 from typing_extensions import TypedDict
 
@@ -18,6 +19,7 @@ class State(TypedDict, total=False):
     done: bool
 
 
+@pytest.mark.slow
 async def test_many_blocked_threads_leave_room(postgres: Postgres, temporal: str) -> None:
     go = threading.Event()
     blocked = threading.Semaphore(0)

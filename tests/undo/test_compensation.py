@@ -119,6 +119,7 @@ async def test_it_can_be_neither_retried_nor_continued(postgres: Postgres, tempo
         assert calls == CALLS
 
 
+@pytest.mark.slow
 async def test_a_compensation_is_called_again_and_then_given_up(postgres: Postgres, temporal: str) -> None:
     UNWILLING["receipt for room"] = 1000
     async with stack(

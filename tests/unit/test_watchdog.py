@@ -46,6 +46,7 @@ async def test_it_warns_while_the_loop_is_kept(heard: Heard) -> None:
     assert f"{__file__}:" in kept and "in test_it_warns_while_the_loop_is_kept;" in kept
 
 
+@pytest.mark.slow
 async def test_a_loop_that_is_kept_for_less_is_left_alone(heard: Heard) -> None:
     watchdog = Watchdog()
     with watchdog.running(), watchdog.attempt(4):

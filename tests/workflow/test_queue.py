@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 
+import pytest
 from langchain_core.runnables import RunnableConfig
 from temporalio.client import WorkflowExecutionStatus
 
@@ -16,6 +17,7 @@ from workflows import names
 from workflows.contracts import Progress
 
 
+@pytest.mark.slow
 async def test_turns_run_in_the_order_they_were_accepted(postgres: Postgres, temporal: str) -> None:
     async with stack(postgres.clone(), temporal, {"graph": linear()}) as running:
         thread = str(uuid.uuid4())

@@ -1,0 +1,221 @@
+"""A run of a graph waits in its worker for the activity of the next effect; whatever else comes, it is entered anew."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import operator
+import uuid
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Annotated, Any
+
+import pytest
+from langgraph.graph import START, StateGraph
+from langgraph.types import RetryPolicy, TimeoutPolicy
+from temporalio import activity
+from typing_extensions import TypedDict
+
+from adapter import parked
+from adapter.entry import Entry, Outcome
+from adapter.parked import Run
+from adapter.writer import Claim
+from tests.servers import Postgres
+from tests.stack import stack
+from workflows import names
+
+
+class State(TypedDict, total=False):
+    trail: Annotated[list[str], operator.add]
+
+
+Node = Callable[[State], Any]
+
+
+class Line:
+    """A factory of a graph whose nodes run one after the other; it counts how often the graph was entered."""
+
+    def __init__(self, *nodes: tuple[str, Node | None, dict[str, Any]]) -> None:
+        self.nodes = nodes
+        self.entries = 0
+
+    @asynccontextmanager
+    async def make(self, config: Any) -> AsyncGenerator[Any]:
+        self.entries += 1
+        builder: Any = StateGraph(State)
+        before = START
+        for name, node, options in self.nodes:
+            builder.add_node(name, node or _adds(name), **options)
+            builder.add_edge(before, name)
+            before = name
+        yield builder.compile()
+
+
+def _adds(name: str) -> Node:
+    async def node(state: State) -> Any:
+        return {"trail": [name]}
+
+    return node
+
+
+def plain(*called: str) -> list[tuple[str, Node | None, dict[str, Any]]]:
+    return [(name, None, {}) for name in called]
+
+
+async def ran(postgres: Postgres, temporal: str, line: Line) -> list[str]:
+    """Runs a turn; returns what its nodes said."""
+    async with stack(postgres.clone(), temporal, {"graph": line.make}) as running:
+        thread = str(uuid.uuid4())
+        row = await running.turn(thread=thread, input={"trail": []})
+        assert row["status"] == "success", row["error"]
+        return (await running.state("graph", thread)).values["trail"]
+
+
+async def test_one_effect_after_the_other_is_one_run(postgres: Postgres, temporal: str) -> None:
+    line = Line(*plain("a", "b", "c", "d"))
+
+    assert await ran(postgres, temporal, line) == ["a", "b", "c", "d"]
+
+    assert line.entries == 1 + 1  # the other is the test's own look at the state
+
+
+async def test_a_node_is_in_the_activity_that_runs_it(postgres: Postgres, temporal: str) -> None:
+    def told(state: State) -> Any:
+        return {"trail": [activity.info().activity_type]}
+
+    async def told_async(state: State) -> Any:
+        return told(state)
+
+    line = Line(("a", told_async, {}), ("b", told, {}), ("c", told_async, {}))
+
+    assert await ran(postgres, temporal, line) == ["a", "b", "c"]
+
+
+async def test_time_does_not_run_for_a_node_that_waits(postgres: Postgres, temporal: str) -> None:
+    line = Line(*plain("a"), ("b", None, {"timeout": TimeoutPolicy(run_timeout=5)}), *plain("c"))
+
+    assert await ran(postgres, temporal, line) == ["a", "b", "c"]
+
+    assert line.entries == 3 + 1 + 1  # begun apart: nobody told the test's stack what the factory starts with
+
+
+async def test_nobody_waits_for_ever(
+    postgres: Postgres, temporal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parked, "SECONDS", 0.0)
+    line = Line(*plain("a", "b", "c"))
+
+    assert await ran(postgres, temporal, line) == ["a", "b", "c"]
+
+    assert line.entries > 2
+
+
+async def test_a_failed_attempt_is_followed_by_a_new_run(postgres: Postgres, temporal: str) -> None:
+    failures: list[str] = []
+
+    async def fails(state: State) -> Any:
+        trail = state.get("trail", [])
+        if not failures:
+            failures.append("once")
+            trail.append("left behind by a failed attempt")
+            raise ValueError("once")
+        return {"trail": ["b after " + ",".join(trail)]}
+
+    retry = RetryPolicy(retry_on=ValueError, initial_interval=0.01)
+    line = Line(*plain("a"), ("b", fails, {"retry_policy": retry}), *plain("c"))
+
+    assert await ran(postgres, temporal, line) == ["a", "b after a", "c"]
+
+    assert line.entries == 2 + 1
+
+
+async def test_a_cancel_reaches_what_a_run_went_on_with(postgres: Postgres, temporal: str) -> None:
+    began, stopped = asyncio.Event(), asyncio.Event()
+
+    async def hangs(state: State) -> Any:
+        began.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            stopped.set()
+
+    line = Line(*plain("a"), ("b", hangs, {}), *plain("c"))
+    async with stack(postgres.clone(), temporal, {"graph": line.make}, heartbeat_timeout=1.0) as running:
+        thread = str(uuid.uuid4())
+        turn = await running.submit(thread=thread, input={"trail": []})
+        await began.wait()
+        assert line.entries == 1
+        await running.client.get_workflow_handle(names.workflow_id(thread)).signal(names.CANCEL, turn)
+        row = await running.ended(turn)
+        values = (await running.state("graph", thread)).values
+
+    assert row["status"] == "interrupted" and stopped.is_set()
+    assert values["trail"] == ["a"]
+
+
+@pytest.mark.parametrize("most", [1, 8])
+async def test_a_worker_does_not_keep_what_waits(postgres: Postgres, temporal: str, most: int) -> None:
+    line = Line(*plain("a"), ("b", None, {"metadata": {"durable": {"task_queue": "of nobody"}}}))
+    async with stack(postgres.clone(), temporal, {"graph": line.make}, warm_turns=most) as running:
+        for _ in range(3):
+            thread = str(uuid.uuid4())
+            await running.submit(thread=thread, input={"trail": []})
+            async with asyncio.timeout(10):
+                while await _activities(running, thread) != [names.BEGIN, "a", "b"]:
+                    await asyncio.sleep(0.02)
+        waiting = _writers()
+
+    assert waiting == min(most, 3)
+    assert _writers() == 0
+
+
+async def _activities(running: Any, thread: str) -> list[str]:
+    return await running.activities(thread)
+
+
+def _writers() -> int:
+    return sum(task.get_name().startswith("writer-") for task in asyncio.all_tasks())
+
+
+HEAD = "1f0-head"
+FITS = Entry(claim=Claim("thread", "", 2, 1), allow=("task",), run_id="run", checkpoint=HEAD)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"attempt": 2},
+        {"allow": ("another",)},
+        {"allow": ("task", "another")},
+        {"branches": (("task",),)},
+        {"checkpoint": "1f0-earlier"},
+        {"run_id": "of a reset"},
+        {"fork": True},
+        {"head": "1f0-later"},
+        {"status": "interrupted"},
+    ],
+    ids=str,
+)
+async def test_only_the_activity_it_waits_for_goes_on_with_it(changed: dict[str, Any]) -> None:
+    run = Run()
+
+    unused: Any = None
+
+    async def whole() -> Outcome:
+        await run.park(Outcome(checkpoint=HEAD), "task", unused, unused)
+        return Outcome()
+
+    run.begin(whole())
+    await run.outcome()
+    of_row = {name: changed[name] for name in ("head", "status") if name in changed}
+    of_entry = {name: value for name, value in changed.items() if name not in of_row}
+
+    assert run.fits(_row(), FITS)
+    assert not run.fits(_row(**of_row), dataclasses.replace(FITS, **of_entry))
+
+    await run.discard()
+
+
+def _row(**changed: Any) -> Any:
+    return SimpleNamespace(**{"status": "running", "run_id": "run", "head": HEAD, **changed})
