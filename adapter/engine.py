@@ -314,15 +314,18 @@ class Engine:
 
     def _parking(
         self, turn: TurnRow, run: Run, writer: FencedWriter, saver: FencedSaver, gate: Gate, tap: Tap
-    ) -> Callable[[TaskFacts], Awaitable[bool]]:
+    ) -> Callable[[Sequence[TaskFacts]], Awaitable[bool]]:
         """Returns what waits for the activity of an effect that is the only thing that can go on."""
 
-        async def park(task: TaskFacts) -> bool:
-            alone = not task.parent_ns and tap.alone((), task.task_id) and saver.serves("")
+        async def park(path: Sequence[TaskFacts]) -> bool:
+            alone = all(
+                tap.alone(task.parent_ns, task.task_id) and saver.serves(task.parent_ns) for task in path
+            )
             if not alone or being_cancelled():
                 return False
             try:
-                await _once_stored(saver, writer)(task.parent_checkpoint_id)
+                for task in path:
+                    await _once_stored(saver, writer)(task)
                 await writer.drain()
             except Exception:
                 return False  # the writer knows, and whoever runs this asks it
@@ -330,7 +333,7 @@ class Engine:
             found = Outcome(
                 tuple(gate.frontier.values()), tuple(sorted(gate.interrupted)), checkpoint=saver.root_head
             )
-            return await run.park(found, task.task_id, gate, writer)
+            return await run.park(found, path[-1].task_id, gate, writer)
 
         return park
 
@@ -433,13 +436,14 @@ def _holder(turn_id: str, noted: frozenset[str], writer: FencedWriter) -> Callab
     return hold
 
 
-def _once_stored(saver: FencedSaver, writer: FencedWriter) -> Callable[[str], Awaitable[None]]:
-    """Returns what waits until the root graph's checkpoint is stored, which LangGraph does meanwhile."""
+def _once_stored(saver: FencedSaver, writer: FencedWriter) -> Callable[[TaskFacts], Awaitable[None]]:
+    """Returns what waits until the checkpoint that a task starts from is stored, which LangGraph does meanwhile."""
 
-    async def wait(checkpoint_id: str) -> None:
-        head = saver.head("")
+    async def wait(task: TaskFacts) -> None:
+        ns, checkpoint_id = task.parent_ns, task.parent_checkpoint_id
+        head = saver.head(ns)
         if head is None or head.checkpoint_id != checkpoint_id:
-            await writer.stored(("checkpoint", "", checkpoint_id))
+            await writer.stored(("checkpoint", ns, checkpoint_id))
 
     return wait
 

@@ -128,10 +128,10 @@ class Gate:
         lineage: what is known of the checkpoints.
         on_breakpoint: called with the task id of a subgraph that stopped at a static breakpoint.
         on_start: called with the checkpoint namespace of each task, before its node runs.
-        on_first: called before the effect that the turn starts with, with the checkpoint that it starts from; durable
-            when it returns.
-        on_suspend: called with an effect that this activity may not run; returns whether the one that may has come
-            (see `adapter/parked.py`).
+        on_first: called before the effect that the turn starts with; the checkpoint it starts from is durable when it
+            returns.
+        on_suspend: called with an effect that this activity may not run, behind the subgraph nodes around it; returns
+            whether the activity that may has come (see `adapter/parked.py`).
         context: context variables of the activity that has come, as far as they differ from those of the first.
         answers: interrupt id to answer, as this turn gives them.
         first_attempt_at: Unix time of the first attempt, if known.
@@ -149,8 +149,8 @@ class Gate:
     lineage: Lineage
     on_breakpoint: Callable[[str], Awaitable[None]]
     on_start: Callable[[str], Awaitable[None]]
-    on_first: Callable[[str], Awaitable[None]] | None = None
-    on_suspend: Callable[[TaskFacts], Awaitable[bool]] | None = None
+    on_first: Callable[[TaskFacts], Awaitable[None]]
+    on_suspend: Callable[[Sequence[TaskFacts]], Awaitable[bool]] | None = None
     context: Mapping[contextvars.ContextVar[Any], Any] = field(
         default_factory=dict[contextvars.ContextVar[Any], Any]
     )
@@ -191,8 +191,7 @@ class Gate:
             return True
         if self.first != (task.node, task.step) or task.parent_ns or task.send_index is not None:
             return False
-        if self.on_first is not None:
-            await self.on_first(task.parent_checkpoint_id)
+        await self.on_first(task)
         return True
 
     def admit(self, task: TaskFacts) -> bool:
@@ -359,11 +358,11 @@ class Effect(_Wrapper):
             return await self.inner.ainvoke(input, config, **kwargs)
         task = _pregel.task_of(config)
         gate.admit(task)
+        path = (*_PATH.get(), task)
         if not await gate.allows(task):
             suspended = gate.suspend(task, self.policy)
-            if gate.on_suspend is None or not await gate.on_suspend(task):
+            if gate.on_suspend is None or not await gate.on_suspend(path):
                 raise suspended
-        path = (*_PATH.get(), task)
         token = RUNNING.set(RunningEffect(gate, _place(path), path))
         try:
             return await self.run(gate, path, input, gate.prepare(task, config), **kwargs)

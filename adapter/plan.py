@@ -95,7 +95,8 @@ async def plan(
 def _going_on(turn: TurnRow, step: int, fork_from: str | None) -> Plan:
     """Plans an entry that brings nothing; `step` is that of the checkpoint it starts from."""
     assert turn.origin is not None and turn.stop is not None
-    budget = max(1, turn.stop - step - 2)
+    # LangGraph counts the checkpoint that a fork stores, too.
+    budget = max(1, turn.stop - step - 2 + (fork_from is not None))
     return Plan(None, turn.origin, turn.resume, turn.stop, budget, checkpoint_id=fork_from)
 
 

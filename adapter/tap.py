@@ -125,9 +125,9 @@ class Tap:
         """Takes what a node wrote with its stream writer; `task` is its checkpoint namespace."""
         self((tuple(task.split("|")), "custom", payload))
 
-    def alone(self, ns: Namespace, task_id: str) -> bool:
-        """Whether a task is the only one that its graph waits for."""
-        loop = self._loops.get(ns)
+    def alone(self, ns: str, task_id: str) -> bool:
+        """Whether a task is the only one that the graph at a checkpoint namespace waits for."""
+        loop = self._loops.get(tuple(ns.split("|")) if ns else ())
         return loop is not None and loop.tasks == {task_id}
 
     # ------------------------------------------------------------ filter
@@ -163,6 +163,8 @@ class Tap:
                 loop.tasks.add(payload["id"])
             if payload.get("interrupts"):
                 self.interrupts[payload["id"]] = (len(ns), payload["interrupts"])
+        elif mode == "checkpoints":
+            loop.tasks.clear()  # those of the superstep that it ends; cached ones have no result
         if self._seen_before(ns, loop, mode, payload):
             loop.dropped = payload
             self._advance(ns, loop, mode, payload)

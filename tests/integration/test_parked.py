@@ -52,6 +52,23 @@ class Line:
         yield builder.compile()
 
 
+class Wide(Line):
+    """The first node leads to two, both of which lead to the last."""
+
+    @asynccontextmanager
+    async def make(self, config: Any) -> AsyncGenerator[Any]:
+        self.entries += 1
+        first, *middle, last = self.nodes
+        builder: Any = StateGraph(State)
+        for name, node, options in self.nodes:
+            builder.add_node(name, node or _adds(name), **options)
+        builder.add_edge(START, first[0])
+        for name, _, _ in middle:
+            builder.add_edge(first[0], name)
+        builder.add_edge([name for name, _, _ in middle], last[0])
+        yield builder.compile()
+
+
 def _adds(name: str) -> Node:
     async def node(state: State) -> Any:
         return {"trail": [name]}
@@ -78,6 +95,23 @@ async def test_one_effect_after_the_other_is_one_run(postgres: Postgres, tempora
     assert await ran(postgres, temporal, line) == ["a", "b", "c", "d"]
 
     assert line.entries == 1 + 1  # the other is the test's own look at the state
+
+
+async def test_effects_in_a_subgraph(postgres: Postgres, temporal: str) -> None:
+    async with Line(*plain("b", "c")).make(None) as inner:
+        line = Line(*plain("a"), ("inner", inner, {}), *plain("d"))
+
+        assert await ran(postgres, temporal, line) == ["a", "a", "b", "c", "d"]
+
+    assert line.entries == 1 + 1
+
+
+async def test_parallel_effects_are_entered_apart(postgres: Postgres, temporal: str) -> None:
+    line = Wide(*plain("a", "b", "c", "d"))
+
+    assert sorted(await ran(postgres, temporal, line)) == ["a", "b", "c", "d"]
+
+    assert line.entries == 4 + 1  # with a; b; c; and what they lead to, where d is alone again
 
 
 async def test_a_node_is_in_the_activity_that_runs_it(postgres: Postgres, temporal: str) -> None:
