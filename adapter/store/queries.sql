@@ -701,14 +701,15 @@ RETURNING t.turn_id, pg_notify('turns', t.turn_id::text), pg_notify('turns_threa
 
 -- name: append_events
 -- Numbers the events under the turn's row lock, so that offsets become visible without gaps (I9), and wakes
--- the listeners when the transaction commits: those who read events, which is what the sign says.
+-- the listeners when the transaction commits: those who read events, which is what the sign says. Arrays go in binary form:
+-- psycopg escapes each element of a text one with a regular expression.
 WITH t AS (
     UPDATE turns.turn SET last_offset = last_offset + %(count)s WHERE turn_id = %(turn_id)s
     RETURNING last_offset - %(count)s AS base
 ), stored AS (
     INSERT INTO turns.event (turn_id, "offset", event, key, task, data)
     SELECT %(turn_id)s, t.base + e.ord, e.event, e.key, e.task, e.data
-    FROM t, unnest(%(events)s::text[], %(keys)s::text[], %(tasks)s::text[], %(datas)s::text[])
+    FROM t, unnest(%(events)b::text[], %(keys)b::text[], %(tasks)b::text[], %(datas)b::text[])
         WITH ORDINALITY AS e (event, key, task, data, ord)
     RETURNING 1
 )

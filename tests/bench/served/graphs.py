@@ -92,9 +92,9 @@ async def talk_10(state: Any) -> dict[str, Any]:
     return await _talk(state, 10)
 
 
-async def talk_150(state: Any) -> dict[str, Any]:
-    """Asks the model for more."""
-    return await _talk(state, 150)
+async def talk_750(state: Any) -> dict[str, Any]:
+    """Asks the model for more, which takes 15 seconds."""
+    return await _talk(state, 750)
 
 
 async def _talk(state: Any, tokens: int) -> dict[str, Any]:
@@ -136,7 +136,7 @@ effects_16 = _line(16, no_op, EFFECT)
 inline_4 = _line(4, no_op, INLINE)
 fan_out_20 = _fan_out(20)
 chat_10 = _line(1, talk_10, EFFECT)
-chat_150 = _line(1, talk_150, EFFECT)
+chat_750 = _line(1, talk_750, EFFECT)
 slow = _line(1, pause, EFFECT)
 
 BUILDERS = {
@@ -146,6 +146,6 @@ BUILDERS = {
     "inline_4": inline_4,
     "fan_out_20": fan_out_20,
     "chat_10": chat_10,
-    "chat_150": chat_150,
+    "chat_750": chat_750,
     "slow": slow,
 }
