@@ -24,6 +24,7 @@ from adapter.cancelling import being_cancelled
 from adapter.effects import JOURNAL, Journal
 from adapter.entry import Entry, Outcome
 from adapter.errors import NotFound, StaleAttempt, StoreUnavailable
+from adapter.event_batches import EventBatches
 from adapter.gate import GATE, Gate, RetryLater, Suspended, recursion_message
 from adapter.graphs import Project
 from adapter.parked import Parked, Run
@@ -78,6 +79,7 @@ class Engine:
         self._store = store
         self._project = project
         self._token_delay = token_delay
+        self._batches = EventBatches(pool)
         self._warm = Warm(warm_turns)
         self._parked = Parked(warm_turns)
 
@@ -142,7 +144,9 @@ class Engine:
                 raise
 
     def _writer(self, turn: TurnRow, claim: Claim) -> FencedWriter:
-        return FencedWriter(self._pool, claim, turn.turn_id, token_delay=self._token_delay)
+        return FencedWriter(
+            self._pool, claim, turn.turn_id, token_delay=self._token_delay, batches=self._batches
+        )
 
     async def _enter(
         self, turn: TurnRow, entry: Entry, run: Run, writer: FencedWriter, *, reset: bool, elsewhere: bool

@@ -20,6 +20,7 @@ from typing import Any
 from adapter import faultpoints
 from adapter.cancelling import outlast
 from adapter.errors import StaleAttempt
+from adapter.event_batches import EventBatches
 from adapter.store.pool import Connection, Pool, ending_blockers, one_trip
 from adapter.store.sql import query
 
@@ -91,11 +92,20 @@ class FencedWriter:
     database went away, is over.
     """
 
-    def __init__(self, pool: Pool, claim: Claim, turn_id: str, *, token_delay: float) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        claim: Claim,
+        turn_id: str,
+        *,
+        token_delay: float,
+        batches: EventBatches | None = None,
+    ) -> None:
         self.claim = claim
         self.turn_id = turn_id
         self.error: BaseException | None = None
         self._pool = pool
+        self._batches = batches
         self._token_delay = token_delay
         self._loop = asyncio.get_running_loop()
         self._ops: list[_Op] = []
@@ -256,7 +266,8 @@ class FencedWriter:
                 raise self.error
             began = self._loop.time()
             self._committing = True
-            await self._transaction(ops, events)
+            if ops or not await self._alone(events):
+                await self._transaction(ops, events)
         except BaseException as exc:
             self.error = self.error or exc
             _fail([*(op.done for op in ops), *self._awaited.values()], exc)
@@ -284,6 +295,12 @@ class FencedWriter:
                 await append_events(conn, self.turn_id, events)
             faultpoints.reached(faultpoints.IN_CHECKPOINT)
         faultpoints.reached(faultpoints.AFTER_CHECKPOINT)
+
+    async def _alone(self, events: Sequence[Event]) -> bool:
+        """Stores events together with those of other turns; returns whether they were."""
+        if self._batches is None or self.claim.scope:
+            return False
+        return await self._batches.append(self.claim, self.turn_id, events)
 
 
 def _fail(waiting: Sequence[asyncio.Future[None]], exc: BaseException) -> None:

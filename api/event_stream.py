@@ -17,20 +17,18 @@ import psycopg
 from psycopg.rows import DictRow
 
 from adapter.errors import StoreUnavailable
-from adapter.store.pool import Pool, fetch_all, fetch_one
+from adapter.store.pool import Pool, fetch_one
 from adapter.store.sql import query
 from adapter.store.turns import FINAL
+from api.event_pages import EventPages
 
 log = logging.getLogger("turns.api")
 
 # A listening connection that died without a word is found out this late at most.
 _PING_SECONDS = 10.0
 _RECONNECT_SECONDS = 0.5
-_PAGE_EVENTS = 500
 # Behind a turn's id: it has new events, but stands as it did.
 _EVENTS = "+"
-# A page may be one event larger; an event is as large as the conversation it shows.
-_PAGE_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +131,7 @@ class EventStreams:
 
     def __init__(self, pool: Pool, hub: EventHub, *, idle_seconds: float) -> None:
         self._pool = pool
+        self._pages = EventPages(pool)
         self._hub = hub
         self._idle_seconds = idle_seconds
 
@@ -175,14 +174,7 @@ class EventStreams:
     async def _read(self, turn_id: str, after: int) -> Sequence[DictRow] | None:
         """Returns the turn's position joined with its next events; none if it is gone, None if unknown."""
         try:
-            return await fetch_all(
-                self._pool,
-                "read_turn",
-                turn_id=turn_id,
-                after=after,
-                limit=_PAGE_EVENTS,
-                bytes=_PAGE_BYTES,
-            )
+            return await self._pages.read(turn_id, after)
         except StoreUnavailable:
             return None
 

@@ -701,8 +701,8 @@ RETURNING t.turn_id, pg_notify('turns', t.turn_id::text), pg_notify('turns_threa
 
 -- name: append_events
 -- Numbers the events under the turn's row lock, so that offsets become visible without gaps (I9), and wakes
--- the listeners when the transaction commits: those who read events, which is what the sign says. Arrays go in binary form:
--- psycopg escapes each element of a text one with a regular expression.
+-- the listeners when the transaction commits: those who read events, which is what the sign says. Arrays go in
+-- binary form: psycopg escapes each element of a text one with a regular expression.
 WITH t AS (
     UPDATE turns.turn SET last_offset = last_offset + %(count)s WHERE turn_id = %(turn_id)s
     RETURNING last_offset - %(count)s AS base
@@ -714,6 +714,31 @@ WITH t AS (
     RETURNING 1
 )
 SELECT count(*) AS stored, pg_notify('turns', %(turn_id)s::text || '+') FROM stored
+
+-- name: append_events_of_many
+-- As `append_events`, for many turns at once, each under its own claim of its whole thread. Takes the fence rows first,
+-- then the turns. It waits for nobody: a turn whose claim is not the newest, or whose rows somebody has locked, is left
+-- out of what is returned.
+WITH asked AS (
+    SELECT * FROM unnest(%(turns)b::text[], %(threads)b::text[], %(tokens)b::bigint[], %(attempts)b::integer[],
+        %(counts)b::integer[]) WITH ORDINALITY AS a (turn, thread, token, attempt, count, place)
+), held AS MATERIALIZED (
+    SELECT a.place, a.turn::uuid AS turn_id, a.count FROM asked a JOIN turns.fence f
+    ON f.thread_id = a.thread::uuid AND f.scope = '' AND f.token = a.token AND f.attempt = a.attempt
+    ORDER BY f.thread_id FOR SHARE OF f SKIP LOCKED
+), free AS MATERIALIZED (
+    SELECT turn_id FROM turns.turn WHERE turn_id IN (SELECT turn_id FROM held)
+    ORDER BY turn_id FOR NO KEY UPDATE SKIP LOCKED
+), numbered AS (
+    UPDATE turns.turn t SET last_offset = t.last_offset + h.count FROM held h JOIN free USING (turn_id)
+    WHERE t.turn_id = h.turn_id RETURNING h.place, t.turn_id, t.last_offset - h.count AS base
+), stored AS (
+    INSERT INTO turns.event (turn_id, "offset", event, key, task, data)
+    SELECT n.turn_id, n.base + e.nth, e.event, e.key, e.task, e.data
+    FROM numbered n JOIN unnest(%(places)b::integer[], %(nths)b::integer[], %(events)b::text[], %(keys)b::text[],
+        %(tasks)b::text[], %(datas)b::text[]) AS e (place, nth, event, key, task, data) USING (place)
+)
+SELECT place, pg_notify('turns', turn_id::text || '+') FROM numbered
 
 -- name: notify_turn
 SELECT pg_notify('turns', %(turn_id)s::text)
@@ -735,18 +760,18 @@ LISTEN turns_cancel
 SELECT "offset", event, data FROM turns.event
 WHERE turn_id = %(turn_id)s AND "offset" > %(after)s ORDER BY "offset" LIMIT %(limit)s
 
--- name: read_turn
--- A turn's position and its next events in one snapshot, so that "final and all read" has one answer. A page ends
--- after `limit` events or `bytes`; octet_length does not unpack a stored value. A page without any event is at the
--- end whatever `last_offset` is: events before it may have been deleted, which does not change how they are counted.
-WITH t AS (
-    SELECT status, last_offset FROM turns.turn WHERE turn_id = %(turn_id)s
-), next AS (
+-- name: read_turns
+-- Positions of turns and their next events in one snapshot, so that "final and all read" has one answer. A turn's page ends
+-- after `limit` events or `bytes`; octet_length does not unpack a stored value. A page without any event is at the end
+-- whatever `last_offset` is: events before it may have been deleted, which does not change how they are counted.
+SELECT a.place, t.status, t.last_offset, e."offset", e.event, e.data
+FROM unnest(%(turns)b::text[], %(afters)b::bigint[]) WITH ORDINALITY AS a (turn, after, place)
+JOIN turns.turn t ON t.turn_id = a.turn::uuid
+LEFT JOIN LATERAL (
     SELECT "offset", event, data, sum(octet_length(data)) OVER (ORDER BY "offset") - octet_length(data) AS before
-    FROM turns.event WHERE turn_id = %(turn_id)s AND "offset" > %(after)s ORDER BY "offset" LIMIT %(limit)s
-)
-SELECT t.status, t.last_offset, e."offset", e.event, e.data
-FROM t LEFT JOIN next e ON e.before < %(bytes)s ORDER BY e."offset"
+    FROM turns.event WHERE turn_id = t.turn_id AND "offset" > a.after ORDER BY "offset" LIMIT %(limit)s
+) e ON e.before < %(bytes)s
+ORDER BY a.place, e."offset"
 
 -- name: prune_events
 -- Deletes a batch of events of the turns that ended longest ago, at most `events` of at most `turns` turns. A batch
