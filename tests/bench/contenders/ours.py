@@ -9,6 +9,7 @@ from typing import Any
 from temporalio.client import Client
 
 from activities.worker import defaults_of
+from adapter.graphs import load_project
 from adapter.settings import Settings
 from adapter.store import requests
 from adapter.store.pool import create_pool
@@ -16,7 +17,7 @@ from adapter.store.requests import NewTurn
 from tests.bench.contenders.base import HttpContender, Setup, user
 from tests.bench.environments import SERVED
 from workflows import names
-from workflows.contracts import Queued, Submit
+from workflows.contracts import First, Queued, Submit
 from workflows.start import submit
 
 
@@ -80,6 +81,7 @@ class OursWithoutHttp(Ours):
     async def start(self, setup: Setup) -> None:
         """Opens a pool of its own; the other is running."""
         self.client = self._ours.client
+        self._project = load_project(SERVED / "langgraph.json")
         self._settings = Settings(database_url=self._ours.database_url, task_queue=self._ours.task_queue)
         self._pool = await self._open.enter_async_context(
             create_pool(self._ours.database_url, size=10, name="bench")
@@ -100,10 +102,12 @@ class OursWithoutHttp(Ours):
             refuse_busy=False,
         )
         row = (await requests.record_turn(self._pool, new)).row
+        first = self._project.first_effect(graph)
+        told = None if first is None else First(first.node, first.options)
         await submit(
             self.client,
             thread,
-            Submit(Queued(str(row["turn_id"]), row["seq"])),
+            Submit(Queued(str(row["turn_id"]), row["seq"], first=told)),
             task_queue=self._settings.task_queue,
             defaults=defaults_of(self._settings),
         )
