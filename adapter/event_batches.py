@@ -9,20 +9,16 @@ Next: `adapter/writer.py`.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import psycopg
-
-from adapter.store.pool import Pool
+from adapter.errors import NotFound, NotStorable
+from adapter.store.pool import Pool, store_errors
 from adapter.store.sql import query
 
 if TYPE_CHECKING:
     from adapter.writer import Claim, Event
-
-log = logging.getLogger("turns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +42,11 @@ class EventBatches:
         self._storing: asyncio.Task[None] | None = None
 
     async def append(self, claim: Claim, turn_id: str, events: Sequence[Event]) -> bool:
-        """Stores events under a claim of a whole thread; returns whether they were stored."""
+        """Stores events under a claim of a whole thread; returns whether they were stored.
+
+        Raises:
+            StoreUnavailable: retryable.
+        """
         loop = asyncio.get_running_loop()
         batch = _Batch(claim, turn_id, events, loop.create_future())
         self._waiting.append(batch)
@@ -58,7 +58,16 @@ class EventBatches:
         try:
             while self._waiting:
                 batches, self._waiting = self._waiting, []
-                places = await self._places(batches)
+                try:
+                    places = await self._places(batches)
+                except BaseException as exc:
+                    # Whether it was stored is not known, as with any transaction whose answer is lost.
+                    for batch in batches:
+                        if not batch.stored.done():
+                            batch.stored.set_exception(exc)
+                    if not isinstance(exc, Exception):
+                        raise
+                    continue
                 for place, batch in enumerate(batches, 1):
                     if not batch.stored.done():
                         batch.stored.set_result(place in places)
@@ -82,9 +91,8 @@ class EventBatches:
             "datas": [e.data for _, _, e in every],
         }
         try:
-            async with self._pool.connection() as conn:
+            async with store_errors(), self._pool.connection() as conn:
                 rows = await (await conn.execute(query("append_events_of_many"), params)).fetchall()
-        except psycopg.Error as exc:
-            log.debug("events of %d turns are stored one by one: %s", len(batches), exc)
-            return frozenset()
+        except (NotStorable, NotFound):
+            return frozenset()  # one of them is to blame, and none is stored
         return frozenset(row["place"] for row in rows)

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 import pytest
 import pytest_asyncio
 
-from adapter.errors import NotStorable, StaleAttempt
+from adapter.errors import NotStorable, StaleAttempt, StoreUnavailable
 from adapter.event_batches import EventBatches
 from adapter.store import requests
 from adapter.store.pool import Pool, create_pool, fetch_all
@@ -144,3 +144,23 @@ async def test_pages_of_many_turns_are_read_at_once(pool: Pool) -> None:
         assert {row["last_offset"] for row in rows} == {count % 5}
         assert [row["offset"] for row in rows if row["offset"]] == list(range(2, count % 5 + 1))
     assert list(gone) == []
+
+
+async def test_an_answer_that_is_lost_stores_nothing_twice(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = EventBatches._places  # pyright: ignore[reportPrivateUsage]
+
+    async def lost(self: EventBatches, batches: list[object]) -> frozenset[int]:
+        await store(self, batches)  # type: ignore[arg-type]
+        raise StoreUnavailable("the connection broke")
+
+    monkeypatch.setattr(EventBatches, "_places", lost)
+    writer = await writer_of(pool, EventBatches(pool))
+
+    with pytest.raises(StoreUnavailable):
+        async with writer:
+            writer.emit(token(1))
+            await writer.drain()
+
+    assert await log_of(pool, writer) == [(1, "1")]
