@@ -57,7 +57,8 @@ class Run:
             try:
                 await asyncio.wait((self._task, self._told), return_when=asyncio.FIRST_COMPLETED)
             except asyncio.CancelledError:
-                self._task.cancel()
+                if not self._told.done():
+                    self._task.cancel()
         return self._told.result() if self._told.done() else self._task.result()
 
     async def park(self, outcome: Outcome, task_id: str, gate: Gate, writer: FencedWriter) -> bool:
@@ -72,7 +73,8 @@ class Run:
     def fits(self, turn: TurnRow, entry: Entry) -> bool:
         """Whether this is the activity that it waits for, and nothing else happened to the thread."""
         return (
-            entry.attempt == 1
+            not self._task.done()
+            and entry.attempt == 1
             and (entry.allow, entry.checkpoint) == ((self._awaited[0],), self._awaited[1])
             and entry.whole
             and not entry.fork
@@ -100,7 +102,8 @@ class Run:
         """Ends it; nobody is told."""
         self.discarded = True
         self.waits = False
-        self._goes_on.set_result(False)
+        if not self._goes_on.done():
+            self._goes_on.set_result(False)
         self._task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
         return self._task
 

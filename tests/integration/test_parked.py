@@ -251,5 +251,24 @@ async def test_only_the_activity_it_waits_for_goes_on_with_it(changed: dict[str,
     await run.discard()
 
 
+async def test_a_cancel_that_comes_as_it_begins_to_wait() -> None:
+    run = Run()
+    unused: Any = None
+
+    async def whole() -> Outcome:
+        went_on = await run.park(Outcome(checkpoint=HEAD), "task", unused, unused)
+        return Outcome(finished=went_on)
+
+    run.begin(whole())
+    asking = asyncio.create_task(run.outcome())
+    while not run.waits:
+        await asyncio.sleep(0)
+    asking.cancel()
+
+    assert await asking == Outcome(checkpoint=HEAD)
+    assert run.fits(_row(), FITS)
+    assert await run.discard() == Outcome()
+
+
 def _row(**changed: Any) -> Any:
     return SimpleNamespace(**{"status": "running", "run_id": "run", "head": HEAD, **changed})
