@@ -266,6 +266,7 @@ async def test_a_cancel_that_comes_as_it_begins_to_wait() -> None:
     asking.cancel()
 
     assert await asking == Outcome(checkpoint=HEAD)
+    await asyncio.sleep(0.01)
     assert run.fits(_row(), FITS)
     assert await run.discard() == Outcome()
 
