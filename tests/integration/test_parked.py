@@ -256,6 +256,7 @@ async def test_a_cancel_that_comes_as_it_begins_to_wait() -> None:
     unused: Any = None
 
     async def whole() -> Outcome:
+        await asyncio.sleep(0.01)
         went_on = await run.park(Outcome(checkpoint=HEAD), "task", unused, unused)
         return Outcome(finished=went_on)
 
