@@ -20,7 +20,6 @@ from langgraph.types import Command
 
 from adapter import _pregel, faultpoints
 from adapter._pregel import AnyGraph, TaskFacts
-from adapter.cancelling import being_cancelled
 from adapter.effects import JOURNAL, Journal
 from adapter.entry import Entry, Outcome
 from adapter.errors import NotFound, StaleAttempt, StoreUnavailable
@@ -101,6 +100,7 @@ class Engine:
         reset = elsewhere and (not entry.first or turn.begun_in == entry.begun_in)
         # Or it failed before its begin could store anything.
         reset = reset or (entry.again and turn.status == "error")
+        run = self._parked.take(turn, entry)
         if turn.undone:
             return Outcome(taken_back=True)
         if turn.status in FINAL and not reset:
@@ -109,7 +109,6 @@ class Engine:
         if elsewhere and entry.checkpoint is not None and not entry.fork:
             if entry.checkpoint != await turns.head_checkpoint(self._pool, turn.thread_id):
                 return Outcome(moved_on=True)
-        run = self._parked.take(turn, entry)
         if run is None:
             run = Run()
             run.begin(self._whole(turn, entry, run, reset=reset, elsewhere=elsewhere))
@@ -203,12 +202,14 @@ class Engine:
             )
             if entry.whole and not _pregel.has_clock(graph):
                 gate.on_suspend = self._parking(turn, run, writer, saver, gate, tap)
-            await self._stream(graph, turn, plan, writer, saver, gate, tap, asked, earlier.seen)
+            stopped = await self._stream(graph, turn, plan, writer, saver, gate, tap, asked, earlier.seen)
             if run.discarded:
                 return Outcome()
             writer.raise_error()
             if gate.out_of_steps:
                 raise GraphRecursionError(recursion_message(limit))
+            if stopped and entry.whole and not gate.frontier:
+                raise RuntimeError("LangGraph stopped before a node that nobody knows of")
             outcome = await self._conclude(turn, entry, writer, saver, gate, tap)
             if not outcome.finished:
                 remember = self._warm.keep if entry.whole else self._warm.add
@@ -288,7 +289,8 @@ class Engine:
         tap: Tap,
         asked: Asked,
         seen: set[int | str],
-    ) -> None:
+    ) -> bool:
+        """Runs the graph; returns whether it stopped at a node that this activity may not run."""
         config = self._config(turn, plan, tap, asked, seen)
         gate_token = GATE.set(gate)
         journal = Journal(
@@ -309,8 +311,9 @@ class Engine:
                 interrupt_after=turn.request.get("interrupt_after") or None,
             ):
                 pass  # everything comes through the tap
+            return False
         except Suspended:
-            pass
+            return True
         finally:
             await gate.close()
             GATE.reset(gate_token)
@@ -325,9 +328,10 @@ class Engine:
             alone = all(
                 tap.alone(task.parent_ns, task.task_id) and saver.serves(task.parent_ns) for task in path
             )
-            if not alone or being_cancelled():
+            if not alone:
                 return False
             try:
+                await asyncio.sleep(0)  # a sibling that has just ended queues its writes
                 for task in path:
                     await _once_stored(saver, writer)(task)
                 await writer.drain()

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adapter.errors import NotFound, NotStorable
+from adapter.errors import StoreUnavailable
 from adapter.store.pool import Pool, store_errors
 from adapter.store.sql import query
 
@@ -93,6 +93,8 @@ class EventBatches:
         try:
             async with store_errors(), self._pool.connection() as conn:
                 rows = await (await conn.execute(query("append_events_of_many"), params)).fetchall()
-        except (NotStorable, NotFound):
+        except StoreUnavailable:
+            raise
+        except Exception:
             return frozenset()  # one of them is to blame, and none is stored
         return frozenset(row["place"] for row in rows)

@@ -183,7 +183,8 @@ class Gate:
         """Lets the next activity of the turn run its effect, as its first attempt; see the attributes."""
         self.allow, self.held = allow, self.held | held
         self.first_attempt_at, self.heartbeat, self.context = first_attempt_at, heartbeat, context
-        self.frontier.clear()
+        for task_id in allow:
+            self.frontier.pop(task_id, None)
 
     async def allows(self, task: TaskFacts) -> bool:
         """Whether this activity runs an effect."""
@@ -361,7 +362,8 @@ class Effect(_Wrapper):
         path = (*_PATH.get(), task)
         if not await gate.allows(task):
             suspended = gate.suspend(task, self.policy)
-            if gate.on_suspend is None or not await gate.on_suspend(path):
+            # One with a task queue of its own runs elsewhere.
+            if gate.on_suspend is None or "queue" in self.policy.options or not await gate.on_suspend(path):
                 raise suspended
         token = RUNNING.set(RunningEffect(gate, _place(path), path))
         try:

@@ -16,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Coroutine
 from typing import Any, Final
 
-from adapter.cancelling import outlast
+from adapter.cancelling import being_cancelled, outlast
 from adapter.entry import Entry, Outcome
 from adapter.gate import Gate
 from adapter.store.turns import TurnRow
@@ -63,17 +63,22 @@ class Run:
 
     async def park(self, outcome: Outcome, task_id: str, gate: Gate, writer: FencedWriter) -> bool:
         """Ends the running activity and waits for the one of an effect; returns whether it came."""
+        if being_cancelled() or self._task.cancelling():
+            return False
         self._awaited = (task_id, outcome.checkpoint)
         self._gate, self._writer = gate, writer
         self._goes_on = self._loop.create_future()
         self.waits = True
+        writer.hold()
         self._told.set_result(outcome)
         return await self._goes_on
 
     def fits(self, turn: TurnRow, entry: Entry) -> bool:
         """Whether this is the activity that it waits for, and nothing else happened to the thread."""
         return (
-            not self._task.done()
+            not self._goes_on.done()
+            and self._writer.error is None
+            and not turn.undone
             and entry.attempt == 1
             and (entry.allow, entry.checkpoint) == ((self._awaited[0],), self._awaited[1])
             and entry.whole
@@ -87,7 +92,7 @@ class Run:
         """Lets the effect run, for the activity that calls this, under its claim."""
         before, self._told = self._context, self._loop.create_future()
         now = contextvars.copy_context()
-        self._writer.claim = entry.claim
+        self._writer.go_on(entry.claim)
         self._gate.goes_on(
             allow=frozenset(entry.allow),
             held=frozenset(entry.held),
@@ -102,6 +107,7 @@ class Run:
         """Ends it; nobody is told."""
         self.discarded = True
         self.waits = False
+        self._writer.go_on(self._writer.claim)  # which is stale by now, or nothing is written
         if not self._goes_on.done():
             self._goes_on.set_result(False)
         self._task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
@@ -121,6 +127,8 @@ class Parked:
 
     def keep(self, turn_id: str, run: Run) -> None:
         """Has a run wait for a while."""
+        if turn_id in self._runs:  # of an attempt that this one has replaced
+            self._drop(turn_id)
         late = asyncio.get_running_loop().call_later(SECONDS, self._drop, turn_id)
         self._runs[turn_id] = (run, late)
         while len(self._runs) > self._most:

@@ -157,10 +157,12 @@ class Tap:
         if mode == "updates":
             self._note_interrupt(ns, payload)
         elif mode == "tasks":
-            if "result" in payload:
-                loop.tasks.discard(payload["id"])
-            else:
+            if "result" not in payload:
                 loop.tasks.add(payload["id"])
+            elif not payload[
+                "error"
+            ]:  # or its error handler may run in its place, which LangGraph does not tell of
+                loop.tasks.discard(payload["id"])
             if payload.get("interrupts"):
                 self.interrupts[payload["id"]] = (len(ns), payload["interrupts"])
         elif mode == "checkpoints":

@@ -113,6 +113,8 @@ class FencedWriter:
         self._stored: set[Need] = set()
         self._awaited: dict[Need, asyncio.Future[None]] = {}
         self._wake = asyncio.Event()
+        self._goes_on = asyncio.Event()
+        self._goes_on.set()
         self._urgent_at: float | None = None
         self._committed_at = self._loop.time()
         self._took = 0.0
@@ -126,12 +128,22 @@ class FencedWriter:
 
     async def __aexit__(self, exc_type: object, exc: BaseException | None, tb: object) -> None:
         self._closing = True
+        self._goes_on.set()
         self._wake.set()
         assert self._task is not None
         # A cancelled attempt still stores what its nodes did, and stores nothing any more when it says that it ended.
         await outlast(self._task)
         if exc is None or isinstance(self.error, StaleAttempt):
             self.raise_error()
+
+    def hold(self) -> None:
+        """Stores nothing until `go_on`: what somebody leaves behind may say something when no attempt is running."""
+        self._goes_on.clear()
+
+    def go_on(self, claim: Claim) -> None:
+        """Stores under this claim from now on."""
+        self.claim = claim
+        self._goes_on.set()
 
     def raise_error(self) -> None:
         """Raises what made a batch fail, if one did.
@@ -202,11 +214,11 @@ class FencedWriter:
 
     async def drain(self) -> None:
         """Waits until everything queued so far is committed, events that wait for a write included."""
-        while (self._events or self._ops or self._committing) and self.error is None:
+        self.raise_error()
+        if self._events or self._ops or self._committing:
             for event in self._events:
                 event.need = None
             await self.write(_nothing)
-        self.raise_error()
 
     def _schedule(self, delay: float) -> None:
         at = self._loop.time() + delay
@@ -217,6 +229,7 @@ class FencedWriter:
     async def _run(self) -> None:
         while True:
             await self._wait()
+            await self._goes_on.wait()
             ops, events = self._cut()
             if ops or events:
                 await self._commit(ops, events)

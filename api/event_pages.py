@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from psycopg.rows import DictRow
 
@@ -52,22 +53,28 @@ class EventPages:
         if len(self._reading) < _UNDER_WAY:
             reading = loop.create_task(self._read())
             self._reading.add(reading)
-            reading.add_done_callback(self._reading.discard)
         return await wish.read
 
     async def _read(self) -> None:
-        while self._wishes:
-            wishes, self._wishes = self._wishes[:_MOST_TURNS], self._wishes[_MOST_TURNS:]
-            try:
-                found = await self._pages(wishes)
-            except Exception as exc:
-                for wish in wishes:
-                    if not wish.read.done():
-                        wish.read.set_exception(exc)
-                continue
-            for place, wish in enumerate(wishes, 1):
-                if not wish.read.done():  # its client may have left
-                    wish.read.set_result(found.get(place, ()))
+        try:
+            while self._wishes:
+                wishes, self._wishes = self._wishes[:_MOST_TURNS], self._wishes[_MOST_TURNS:]
+                await self._grant(wishes)
+        finally:
+            # Not in a callback of the task: whoever asks before that would take it for one that still reads.
+            self._reading.discard(cast("asyncio.Task[None]", asyncio.current_task()))
+
+    async def _grant(self, wishes: Sequence[_Wish]) -> None:
+        try:
+            found = await self._pages(wishes)
+        except Exception as exc:
+            for wish in wishes:
+                if not wish.read.done():
+                    wish.read.set_exception(exc)
+            return
+        for place, wish in enumerate(wishes, 1):
+            if not wish.read.done():  # its client may have left
+                wish.read.set_result(found.get(place, ()))
 
     async def _pages(self, wishes: Sequence[_Wish]) -> dict[int, list[DictRow]]:
         rows = await fetch_all(

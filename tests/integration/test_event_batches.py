@@ -16,6 +16,7 @@ from adapter.store import requests
 from adapter.store.pool import Pool, create_pool, fetch_all
 from adapter.store.requests import NewTurn
 from adapter.writer import Claim, Event, FencedWriter, take
+from api import event_pages
 from api.event_pages import EventPages
 
 
@@ -111,7 +112,8 @@ async def test_one_that_is_locked_waits_alone(pool: Pool) -> None:
     assert await log_of(pool, locked) == [(1, "1"), (2, "2")]
 
 
-async def test_what_cannot_be_stored_is_one_turns_error(pool: Pool) -> None:
+@pytest.mark.parametrize(("key", "error"), [("a NUL: \x00", NotStorable), ("a surrogate: \ud800", Exception)])
+async def test_what_cannot_be_stored_is_one_turns_error(pool: Pool, key: str, error: type[Exception]) -> None:
     batches = EventBatches(pool)
     odd, other = [await writer_of(pool, batches) for _ in range(2)]
 
@@ -120,12 +122,12 @@ async def test_what_cannot_be_stored_is_one_turns_error(pool: Pool) -> None:
             writer.emit(event)
 
     told = await asyncio.gather(
-        say(odd, Event("messages", "1", "a NUL: \x00", task="node:1")),
+        say(odd, Event("messages", "1", key, task="node:1")),
         say(other, token(1)),
         return_exceptions=True,
     )
 
-    assert isinstance(told[0], NotStorable) and told[1] is None
+    assert isinstance(told[0], error) and told[1] is None
     assert await log_of(pool, other) == [(1, "1")]
 
 
@@ -163,3 +165,36 @@ async def test_an_answer_that_is_lost_stores_nothing_twice(
             writer.emit(token(1))
 
     assert await log_of(pool, writer) == [(1, "1")]
+
+
+async def test_a_wish_right_after_two_pages_is_read(monkeypatch: pytest.MonkeyPatch, pool: Pool) -> None:
+    """Both readers end in the tick in which their last reader asks again."""
+    answers: list[asyncio.Future[None]] = []
+
+    async def answered(pool: Pool, name: str, **params: list[str]) -> list[dict[str, int]]:
+        answers.append(asyncio.get_running_loop().create_future())
+        await answers[-1]
+        return [{"place": place} for place in range(1, len(params["turns"]) + 1)]
+
+    monkeypatch.setattr(event_pages, "fetch_all", answered)
+    pages = EventPages(pool)
+
+    async def reads_on() -> None:
+        await pages.read("x", 0)
+        await pages.read("x", 1)
+
+    reading = [asyncio.create_task(reads_on())]
+    await asyncio.sleep(0.01)
+    reading.append(asyncio.create_task(reads_on()))
+    await asyncio.sleep(0.01)
+    for _ in range(2):
+        for answer in answers:
+            if not answer.done():
+                answer.set_result(None)
+        await asyncio.sleep(0.01)
+    for answer in answers:
+        if not answer.done():
+            answer.set_result(None)
+
+    async with asyncio.timeout(1):
+        await asyncio.gather(*reading)

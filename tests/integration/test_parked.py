@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Annotated, Any
 
 import pytest
+from langgraph.config import get_stream_writer
 from langgraph.graph import START, StateGraph
 from langgraph.types import RetryPolicy, TimeoutPolicy
 from temporalio import activity
@@ -19,7 +20,7 @@ from typing_extensions import TypedDict
 
 from adapter import parked
 from adapter.entry import Entry, Outcome
-from adapter.parked import Run
+from adapter.parked import Parked, Run
 from adapter.writer import Claim
 from tests.servers import Postgres
 from tests.stack import stack
@@ -190,22 +191,93 @@ async def test_a_cancel_reaches_what_a_run_went_on_with(postgres: Postgres, temp
 
 @pytest.mark.parametrize("most", [1, 8])
 async def test_a_worker_does_not_keep_what_waits(postgres: Postgres, temporal: str, most: int) -> None:
-    line = Line(*plain("a"), ("b", None, {"metadata": {"durable": {"task_queue": "of nobody"}}}))
+    ends: list[Callable[[], Any]] = []
+
+    async def is_the_last(state: State) -> Any:
+        await ends.pop()()
+        return {"trail": ["a"]}
+
+    line = Line(("a", is_the_last, {}), *plain("b"))
     async with stack(postgres.clone(), temporal, {"graph": line.make}, warm_turns=most) as running:
-        for _ in range(3):
+        for number in range(1, 4):
             thread = str(uuid.uuid4())
+            ends.append(running.client.get_workflow_handle(names.workflow_id(thread)).terminate)
             await running.submit(thread=thread, input={"trail": []})
             async with asyncio.timeout(10):
-                while await _activities(running, thread) != [names.BEGIN, "a", "b"]:
+                while ends or _writers() != min(number, most):
                     await asyncio.sleep(0.02)
-        waiting = _writers()
 
-    assert waiting == min(most, 3)
     assert _writers() == 0
 
 
-async def _activities(running: Any, thread: str) -> list[str]:
-    return await running.activities(thread)
+async def test_one_that_runs_elsewhere_is_not_waited_for(postgres: Postgres, temporal: str) -> None:
+    line = Line(*plain("a"), ("b", None, {"metadata": {"durable": {"task_queue": "of nobody"}}}))
+    async with stack(postgres.clone(), temporal, {"graph": line.make}) as running:
+        thread = str(uuid.uuid4())
+        await running.submit(thread=thread, input={"trail": []})
+        async with asyncio.timeout(10):
+            while await running.activities(thread) != [names.BEGIN, "a", "b"]:
+                await asyncio.sleep(0.02)
+        assert _writers() == 0
+
+
+async def test_an_error_handler_beside_it(postgres: Postgres, temporal: str) -> None:
+    """LangGraph tells of no start of a handler's task: only what failed is known to be not alone."""
+    failed = asyncio.Event()
+
+    async def fails(state: State) -> Any:
+        await asyncio.sleep(0.05)
+        failed.set()
+        raise ValueError("once")
+
+    async def follows(state: State) -> Any:
+        await failed.wait()
+        await asyncio.sleep(0)
+
+    inline = {"metadata": {"durable": "inline"}}
+    async with Line(("x", follows, inline), *plain("e")).make(None) as inner:
+        builder: Any = StateGraph(State)
+        builder.add_node("first", _adds("first"))
+        builder.add_node("fails", fails, error_handler=_adds("handled"), **inline)
+        builder.add_node("inner", inner).add_node("last", _adds("last"))
+        builder.add_edge(START, "first").add_edge("first", "fails")
+        builder.add_edge("first", "inner").add_edge("inner", "last")
+        async with stack(postgres.clone(), temporal, {"graph": builder.compile()}) as running:
+            thread = str(uuid.uuid4())
+            row = await running.turn(thread=thread, input={"trail": []})
+            state = await running.state("graph", thread)
+
+    assert row["status"] == "success" and state.next == ()
+    assert {"first", "handled", "e", "last"} <= set(state.values["trail"])
+
+
+@pytest.mark.slow
+async def test_what_a_node_leaves_behind_talks_on(postgres: Postgres, temporal: str) -> None:
+    reporters: list[asyncio.Task[None]] = []
+
+    async def starts(state: State) -> Any:
+        write = get_stream_writer()
+
+        async def report() -> None:
+            while True:
+                write({"alive": True})
+                await asyncio.sleep(0.002)
+
+        reporters.append(asyncio.create_task(report()))
+        return {"trail": ["a"]}
+
+    line = Line(("a", starts, {}), *plain(*(f"n{number}" for number in range(40))))
+    async with stack(postgres.clone(), temporal, {"graph": line.make}, token_delay=0.0) as running:
+        row = await running.turn(
+            thread=str(uuid.uuid4()),
+            input={"trail": []},
+            stream_mode=["custom"],
+            config={"recursion_limit": 100},
+        )
+        for reporter in reporters:
+            reporter.cancel()
+
+    assert row["status"] == "success", row["error"]
 
 
 def _writers() -> int:
@@ -228,21 +300,14 @@ FITS = Entry(claim=Claim("thread", "", 2, 1), allow=("task",), run_id="run", che
         {"fork": True},
         {"head": "1f0-later"},
         {"status": "interrupted"},
+        {"undone": True},
     ],
     ids=str,
 )
 async def test_only_the_activity_it_waits_for_goes_on_with_it(changed: dict[str, Any]) -> None:
-    run = Run()
-
-    unused: Any = None
-
-    async def whole() -> Outcome:
-        await run.park(Outcome(checkpoint=HEAD), "task", unused, unused)
-        return Outcome()
-
-    run.begin(whole())
+    run = _begun()
     await run.outcome()
-    of_row = {name: changed[name] for name in ("head", "status") if name in changed}
+    of_row = {name: changed[name] for name in ("head", "status", "undone") if name in changed}
     of_entry = {name: value for name, value in changed.items() if name not in of_row}
 
     assert run.fits(_row(), FITS)
@@ -251,26 +316,55 @@ async def test_only_the_activity_it_waits_for_goes_on_with_it(changed: dict[str,
     await run.discard()
 
 
-async def test_a_cancel_that_comes_as_it_begins_to_wait() -> None:
-    run = Run()
-    unused: Any = None
-
-    async def whole() -> Outcome:
-        await asyncio.sleep(0.01)
-        went_on = await run.park(Outcome(checkpoint=HEAD), "task", unused, unused)
-        return Outcome(finished=went_on)
-
-    run.begin(whole())
+@pytest.mark.parametrize("ticks", range(1, 8))
+async def test_a_cancel_that_comes_as_it_begins_to_wait(ticks: int) -> None:
+    ended: list[str] = []
+    run, parked_runs = _begun(ended), Parked(8)
     asking = asyncio.create_task(run.outcome())
-    while not run.waits:
+    for _ in range(ticks):
         await asyncio.sleep(0)
     asking.cancel()
-
-    assert await asking == Outcome(checkpoint=HEAD)
+    (told,) = await asyncio.gather(asking, return_exceptions=True)
     await asyncio.sleep(0.01)
-    assert run.fits(_row(), FITS)
-    assert await run.discard() == Outcome()
+
+    if told == Outcome(checkpoint=HEAD):
+        parked_runs.keep("turn", run)
+        assert run.fits(_row(), FITS)
+        await parked_runs.close()
+    assert ended == ["ended"]
+
+
+async def test_a_run_takes_the_place_of_an_earlier_one() -> None:
+    ended: list[str] = []
+    parked_runs = Parked(8)
+    for run in (_begun(ended), _begun(ended)):
+        await run.outcome()
+        parked_runs.keep("turn", run)
+    await parked_runs.close()
+
+    assert ended == ["ended", "ended"]
+
+
+def _begun(ended: list[str] | None = None) -> Run:
+    run = Run()
+
+    def nothing(*_: Any) -> None:
+        return None
+
+    unused: Any = SimpleNamespace(hold=nothing, go_on=nothing, claim=None, error=None)
+
+    async def whole() -> Outcome:
+        try:
+            await asyncio.sleep(0)
+            await run.park(Outcome(checkpoint=HEAD), "task", unused, unused)
+            return Outcome()
+        finally:
+            if ended is not None:
+                ended.append("ended")
+
+    run.begin(whole())
+    return run
 
 
 def _row(**changed: Any) -> Any:
-    return SimpleNamespace(**{"status": "running", "run_id": "run", "head": HEAD, **changed})
+    return SimpleNamespace(**{"status": "running", "run_id": "run", "head": HEAD, "undone": False, **changed})
