@@ -43,7 +43,7 @@ disconnect: $(STAMP)
 load: $(STAMP)
 	$(BIN)/python -m tests.load
 
-# What a turn costs next to what one would use instead, which goes into environments of its own. Twenty minutes, best on
+# What a turn costs next to what one would use instead, which goes into environments of its own. Half an hour, best on
 # an idle machine; SCENARIOS="turns history" runs some.
 bench: $(STAMP)
 	$(BIN)/python -m tests.bench $(SCENARIOS)
