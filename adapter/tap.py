@@ -159,9 +159,8 @@ class Tap:
         elif mode == "tasks":
             if "result" not in payload:
                 loop.tasks.add(payload["id"])
-            elif not payload[
-                "error"
-            ]:  # or its error handler may run in its place, which LangGraph does not tell of
+            elif not payload["error"]:
+                # In its place its error handler may run, which LangGraph does not tell of.
                 loop.tasks.discard(payload["id"])
             if payload.get("interrupts"):
                 self.interrupts[payload["id"]] = (len(ns), payload["interrupts"])
