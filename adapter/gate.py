@@ -181,7 +181,7 @@ class Gate:
         context: Mapping[contextvars.ContextVar[Any], Any],
     ) -> None:
         """Lets the next activity of the turn run its effect, as its first attempt; see the attributes."""
-        self.allow, self.held = allow, self.held | held
+        self.allow, self.held, self.attempt = allow, self.held | held, 1
         self.first_attempt_at, self.heartbeat, self.context = first_attempt_at, heartbeat, context
         for task_id in allow:
             self.frontier.pop(task_id, None)

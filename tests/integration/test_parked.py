@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import pytest
 from langgraph.config import get_stream_writer
 from langgraph.graph import START, StateGraph
+from langgraph.runtime import Runtime
 from langgraph.types import RetryPolicy, TimeoutPolicy
 from temporalio import activity
 from typing_extensions import TypedDict
@@ -31,7 +32,7 @@ class State(TypedDict, total=False):
     trail: Annotated[list[str], operator.add]
 
 
-Node = Callable[[State], Any]
+Node = Callable[..., Any]
 
 
 class Line:
@@ -157,10 +158,13 @@ async def test_a_failed_attempt_is_followed_by_a_new_run(postgres: Postgres, tem
             raise ValueError("once")
         return {"trail": ["b after " + ",".join(trail)]}
 
-    retry = RetryPolicy(retry_on=ValueError, initial_interval=0.01)
-    line = Line(*plain("a"), ("b", fails, {"retry_policy": retry}), *plain("c"))
+    async def counts(state: State, runtime: Runtime[Any]) -> Any:
+        return {"trail": [f"attempt {runtime.execution_info and runtime.execution_info.node_attempt}"]}
 
-    assert await ran(postgres, temporal, line) == ["a", "b after a", "c"]
+    retry = RetryPolicy(retry_on=ValueError, initial_interval=0.01)
+    line = Line(*plain("a"), ("b", fails, {"retry_policy": retry}), ("c", counts, {}))
+
+    assert await ran(postgres, temporal, line) == ["a", "b after a", "attempt 1"]
 
     assert line.entries == 2 + 1
 
