@@ -323,6 +323,7 @@ class Engine:
         self, turn: TurnRow, run: Run, writer: FencedWriter, saver: FencedSaver, gate: Gate, tap: Tap
     ) -> Callable[[Sequence[TaskFacts]], Awaitable[bool]]:
         """Returns what waits for the activity of an effect that is the only thing that can go on."""
+        once_stored = _once_stored(saver, writer)
 
         async def park(path: Sequence[TaskFacts]) -> bool:
             alone = all(
@@ -333,26 +334,21 @@ class Engine:
             try:
                 await asyncio.sleep(0)  # a sibling that has just ended queues its writes
                 for task in path:
-                    await _once_stored(saver, writer)(task)
+                    await once_stored(task)
                 await writer.drain()
             except Exception:
                 return False  # the writer knows, and whoever runs this asks it
             self._warm.keep(turn.turn_id, saver.values)
-            found = Outcome(
-                tuple(gate.frontier.values()), tuple(sorted(gate.interrupted)), checkpoint=saver.root_head
-            )
-            return await run.park(found, path[-1].task_id, gate, writer)
+            return await run.park(_found(gate, saver), path[-1].task_id, gate, writer)
 
         return park
 
     async def _conclude(
         self, turn: TurnRow, entry: Entry, writer: FencedWriter, saver: FencedSaver, gate: Gate, tap: Tap
     ) -> Outcome:
-        frontier = tuple(gate.frontier.values())
-        interrupted = tuple(sorted(gate.interrupted))
-        if frontier or not entry.whole:
+        if gate.frontier or not entry.whole:
             await writer.drain()
-            return Outcome(frontier, interrupted, checkpoint=saver.root_head)
+            return _found(gate, saver)
         if not tap.stopped_at_interrupt and saver.last_step + 1 > gate.stop:
             # LangGraph counts per entry; a turn that ends exactly at its limit is an error there, too.
             raise GraphRecursionError(recursion_message(gate.limit))
@@ -371,7 +367,7 @@ class Engine:
                 interrupts=interrupts,
             )
         )
-        return Outcome((), interrupted, finished=True)
+        return Outcome(interrupted=tuple(sorted(gate.interrupted)), finished=True)
 
     async def _stopped(self, turn: TurnRow, writer: FencedWriter) -> Outcome:
         """Ends a turn whose earlier attempt stopped at a breakpoint of the root graph; entering would pass it."""
@@ -426,6 +422,11 @@ class Engine:
             return set()
         rows = await fetch_all(self._pool, "shown_messages", turn_id=turn.turn_id)
         return {row["key"] for row in rows}
+
+
+def _found(gate: Gate, saver: FencedSaver) -> Outcome:
+    """Returns what an activity tells of a turn that goes on."""
+    return Outcome(tuple(gate.frontier.values()), tuple(sorted(gate.interrupted)), checkpoint=saver.root_head)
 
 
 def _hidden(entry: Entry) -> tuple[str, frozenset[str]] | None:

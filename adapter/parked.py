@@ -107,7 +107,7 @@ class Run:
         """Ends it; nobody is told."""
         self.discarded = True
         self.waits = False
-        self._writer.go_on(self._writer.claim)  # which is stale by now, or nothing is written
+        self._writer.go_on(self._writer.claim)  # what is said yet is stored under it, or refused
         if not self._goes_on.done():
             self._goes_on.set_result(False)
         self._task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())

@@ -16,7 +16,7 @@ from psycopg.rows import DictRow
 from adapter.store.pool import Pool, fetch_all
 
 _PAGE_EVENTS = 500
-# A page may be one event larger; an event is as large as the conversation it shows.
+# Of all that is read at once. A page may be one event larger; an event is as large as the conversation it shows.
 _PAGE_BYTES = 1_000_000
 _UNDER_WAY = 2
 _MOST_TURNS = 64
