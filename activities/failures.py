@@ -17,6 +17,7 @@ from adapter.engine import NodeFailed
 from adapter.errors import (
     CompensationFailed,
     NotFound,
+    Overtaken,
     StaleAttempt,
     StoreUnavailable,
     Superseded,
@@ -55,6 +56,9 @@ def translate(exc: Exception) -> ApplicationError:
     if isinstance(exc, NodeFailed):
         log.error("%s: %s", where, _text(exc.error))
         return ApplicationError(type(exc.error).__name__, type=type(exc.error).__name__, non_retryable=True)
+    if isinstance(exc, Overtaken):
+        log.warning("%s: %s", where, exc)
+        return ApplicationError("its thread has changed", type="Overtaken", next_retry_delay=_AT_ONCE)
     if isinstance(exc, StaleAttempt):
         log.warning("%s: %s", where, exc)
         return ApplicationError("a newer attempt took over", type=names.STALE_ATTEMPT, non_retryable=True)

@@ -1,7 +1,7 @@
 """Owns the activities that run a turn's graph: begin, one per effect node (named after it), advance.
 
-Each claims its scope before it reads anything, beats by itself, runs the graph to the next frontier and returns
-ids only. Next: `adapter/engine.py`.
+Each claims its scope before it reads anything (an effect that a run of its graph waits for, with its first write), beats
+by itself, runs the graph to the next frontier and returns ids only. Next: `adapter/engine.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Coroutine, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from temporalio import activity
@@ -121,10 +121,8 @@ class StepActivities:
 
     async def _enter(self, step: Step, first: bool) -> Outcome:
         info = activity.info()
-        claim = make_claim(step.thread_id, _scope(step))
-        turn = await claim_and_load(self._pool, claim, step.turn_id, whole=first, first=first)
         entry = Entry(
-            claim=claim,
+            claim=make_claim(step.thread_id, _scope(step)),
             allow=step.allow,
             branches=step.branches or ((),),
             held=step.held,
@@ -138,8 +136,17 @@ class StepActivities:
             fork=step.fork,
             first_attempt_at=info.scheduled_time.timestamp(),
             heartbeat=beat_from_anywhere(),
+            timeout=_shortest(info.heartbeat_timeout, info.start_to_close_timeout),
         )
-        return await self._engine.run(turn, entry)
+        outcome = await self._engine.go_on(step.turn_id, entry)
+        if outcome is None:
+            turn = await claim_and_load(self._pool, entry.claim, step.turn_id, whole=first, first=first)
+            outcome = await self._engine.run(turn, entry)
+        return outcome
+
+
+def _shortest(*timeouts: timedelta | None) -> float:
+    return min((timeout.total_seconds() for timeout in timeouts if timeout is not None), default=0.0)
 
 
 def make_claim(thread_id: str, scope: str = "") -> Claim:

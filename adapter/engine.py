@@ -100,7 +100,7 @@ class Engine:
         reset = elsewhere and (not entry.first or turn.begun_in == entry.begun_in)
         # Or it failed before its begin could store anything.
         reset = reset or (entry.again and turn.status == "error")
-        run = self._parked.take(turn, entry)
+        run = self._parked.take(turn, entry)  # also to end one that is of no use any more
         if turn.undone:
             return Outcome(taken_back=True)
         if turn.status in FINAL and not reset:
@@ -110,31 +110,48 @@ class Engine:
             if entry.checkpoint != await turns.head_checkpoint(self._pool, turn.thread_id):
                 return Outcome(moved_on=True)
         if run is None:
-            run = Run()
+            run = Run(entry.run_id)
             run.begin(self._whole(turn, entry, run, reset=reset, elsewhere=elsewhere))
         else:
             self._warm.take(turn.turn_id)
             run.go_on(entry)
+        return await self._outcome(turn.turn_id, entry, run)
+
+    async def go_on(self, turn_id: str, entry: Entry) -> Outcome | None:
+        """Goes on with the run that waits for this entry, if there is one, whose claim need not be taken before.
+
+        Raises:
+            Overtaken: something happened to the thread meanwhile; retryable.
+            Exception: as `run`.
+        """
+        run = self._parked.take_at_once(turn_id, entry)
+        if run is None:
+            return None
+        self._warm.take(turn_id)
+        run.go_on(entry, claimed=False)
+        return await self._outcome(turn_id, entry, run)
+
+    async def _outcome(self, turn_id: str, entry: Entry, run: Run) -> Outcome:
         try:
             outcome = await run.outcome()
             if entry.first:
                 faultpoints.reached(faultpoints.AFTER_INPUT)
         except (RetryLater, StaleAttempt, StoreUnavailable, NotFound):
-            self._warm.take(turn.turn_id)
+            self._warm.take(turn_id)
             raise
         except Exception as exc:
-            self._warm.take(turn.turn_id)
+            self._warm.take(turn_id)
             # By a writer of its own: the attempt's may be what failed.
-            async with self._writer(turn, entry.claim) as writer:
+            async with self._writer(turn_id, entry.claim) as writer:
                 error = error_json(exc)
-                await writer.write(lambda conn: turns.set_error(conn, turn.turn_id, error))
+                await writer.write(lambda conn: turns.set_error(conn, turn_id, error))
             raise NodeFailed(exc) from exc
         if run.waits:
-            self._parked.keep(turn.turn_id, run)
+            self._parked.keep(turn_id, run)
         return outcome
 
     async def _whole(self, turn: TurnRow, entry: Entry, run: Run, *, reset: bool, elsewhere: bool) -> Outcome:
-        async with self._writer(turn, entry.claim) as writer:
+        async with self._writer(turn.turn_id, entry.claim) as writer:
             try:
                 return await self._enter(turn, entry, run, writer, reset=reset, elsewhere=elsewhere)
             except Exception:
@@ -142,9 +159,9 @@ class Engine:
                 writer.raise_error()
                 raise
 
-    def _writer(self, turn: TurnRow, claim: Claim) -> FencedWriter:
+    def _writer(self, turn_id: str, claim: Claim) -> FencedWriter:
         return FencedWriter(
-            self._pool, claim, turn.turn_id, token_delay=self._token_delay, batches=self._batches
+            self._pool, claim, turn_id, token_delay=self._token_delay, batches=self._batches
         )
 
     async def _enter(
@@ -167,6 +184,7 @@ class Engine:
             run_events = await self._run_events(turn, entry, asked, writer)
 
             async def starts(task: str) -> None:
+                writer.hurry()
                 await earlier.starts(task)
                 if run_events is not None:
                     run_events.starts(task)
@@ -354,18 +372,19 @@ class Engine:
             raise GraphRecursionError(recursion_message(gate.limit))
         waits = tap.stopped_at_interrupt
         interrupts = _innermost(tap.interrupts) if waits else {}
-        await writer.drain()
         if tap.run_events is not None:
-            tap.run_events.end()  # goes into the transaction of the turn's end
+            tap.run_events.end()
         faultpoints.reached(faultpoints.BEFORE_END)
-        await writer.write(
-            lambda conn: turns.finish(
+        # Goes with what the last nodes have stored and shown, if that is not under way.
+        await writer.finish(
+            lambda conn: turns.end(
                 conn,
                 turn.turn_id,
                 status="success",
                 thread_status="interrupted" if waits else "idle",
                 interrupts=interrupts,
-            )
+            ),
+            first=lambda conn: turns.hold_thread(conn, turn.turn_id),
         )
         return Outcome(interrupted=tuple(sorted(gate.interrupted)), finished=True)
 

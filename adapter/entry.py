@@ -14,7 +14,7 @@ class Entry:
     """One entry of a turn's graph.
 
     Attributes:
-        claim: the attempt's claim, already taken.
+        claim: the attempt's claim.
         allow: task ids of the effects to run; none to only go on to the next frontier.
         branches: task-id paths the entry is limited to; `((),)` is the whole graph.
         held: tasks that stopped at an interrupt in this turn.
@@ -28,6 +28,7 @@ class Entry:
         fork: whether to go on from there, leaving what the thread has stored since then behind.
         first_attempt_at: Unix time of the first attempt, if known.
         heartbeat: records progress with Temporal; callable from any thread.
+        timeout: seconds after which Temporal may take the attempt for lost, at the earliest.
     """
 
     claim: Claim
@@ -44,6 +45,7 @@ class Entry:
     fork: bool = False
     first_attempt_at: float | None = None
     heartbeat: Callable[[], None] | None = None
+    timeout: float = 0.0
 
     @property
     def whole(self) -> bool:

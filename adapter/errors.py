@@ -63,6 +63,10 @@ class StaleAttempt(TurnsError):
     """A newer attempt claimed this scope; nothing this attempt wrote since then was kept. Not retryable."""
 
 
+class Overtaken(StaleAttempt):
+    """Something happened to the thread while a run of its graph waited; its next attempt starts from what is stored."""
+
+
 class EarlierFirst(TurnsError):
     """A turn of the thread that was accepted earlier has not ended; nothing was claimed.
 

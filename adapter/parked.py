@@ -5,6 +5,10 @@ waits for it and goes on where it is, instead of ending and being built anew fro
 before it waits, so to lose it loses nothing. It is used only by the first attempt of just that effect, in the same run
 of the workflow, under a new claim, while the thread's head is the one it stored. In any other case it ends as if the
 effect had been suspended, and the graph is entered anew.
+
+An attempt that comes soon cannot have been given up by Temporal yet, so nobody else can have been given the effect: its
+claim is taken together with the first thing that it stores, which saves a transaction an effect. One that comes later
+claims first, as an entry anew does.
 Next: `adapter/engine.py` drives it; `adapter/warm.py` is what an entry anew is made cheaper with.
 """
 
@@ -20,7 +24,7 @@ from adapter.cancelling import being_cancelled, outlast
 from adapter.entry import Entry, Outcome
 from adapter.gate import Gate
 from adapter.store.turns import TurnRow
-from adapter.writer import FencedWriter
+from adapter.writer import FencedWriter, Renewal
 
 SECONDS: Final = 60.0
 """Seconds that a run waits at most. Its turn may have been cancelled, or gone on elsewhere, which nobody tells it."""
@@ -29,14 +33,18 @@ SECONDS: Final = 60.0
 class Run:
     """One run of a turn's graph, which several activities may drive, one after the other.
 
+    Args:
+        run_id: Temporal's run that the activities are of.
+
     Attributes:
         waits: whether it waits for the next activity.
         discarded: whether it ends without any.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, run_id: str) -> None:
         self.waits = False
         self.discarded = False
+        self._run_id = run_id
         self._loop = asyncio.get_running_loop()
         self._told: asyncio.Future[Outcome] = self._loop.create_future()
         self._goes_on: asyncio.Future[bool] = self._loop.create_future()
@@ -67,32 +75,49 @@ class Run:
             return False
         self._awaited = (task_id, outcome.checkpoint)
         self._gate, self._writer = gate, writer
+        self._since = self._loop.time()
         self._goes_on = self._loop.create_future()
         self.waits = True
         writer.hold()
         self._told.set_result(outcome)
         return await self._goes_on
 
-    def fits(self, turn: TurnRow, entry: Entry) -> bool:
-        """Whether this is the activity that it waits for, and nothing else happened to the thread."""
+    def fits(self, entry: Entry) -> bool:
+        """Whether this is the activity that it waits for."""
         return (
             not self._goes_on.done()
             and self._writer.error is None
-            and not turn.undone
             and entry.attempt == 1
             and (entry.allow, entry.checkpoint) == ((self._awaited[0],), self._awaited[1])
             and entry.whole
             and not entry.fork
-            and turn.status == "running"
-            and turn.run_id == entry.run_id
+            and entry.run_id == self._run_id
+        )
+
+    def fits_turn(self, turn: TurnRow) -> bool:
+        """Whether nothing else happened to the thread."""
+        return (
+            turn.status == "running"
+            and not turn.undone
+            and turn.run_id == self._run_id
             and turn.head == self._awaited[1]
         )
 
-    def go_on(self, entry: Entry) -> None:
-        """Lets the effect run, for the activity that calls this, under its claim."""
+    def comes_soon(self, entry: Entry) -> bool:
+        """Whether Temporal cannot have given up the attempt, which began when this had begun to wait."""
+        return self._loop.time() - self._since < entry.timeout / 3
+
+    def go_on(self, entry: Entry, *, claimed: bool = True) -> None:
+        """Lets the effect run, for the activity that calls this, under its claim.
+
+        Args:
+            entry: the activity's.
+            claimed: whether the claim is taken already.
+        """
         before, self._told = self._context, self._loop.create_future()
         now = contextvars.copy_context()
-        self._writer.go_on(entry.claim)
+        renewal = None if claimed else Renewal(self._writer.claim, self._run_id, self._awaited[1])
+        self._writer.go_on(entry.claim, renewal)
         self._gate.goes_on(
             allow=frozenset(entry.allow),
             held=frozenset(entry.held),
@@ -138,13 +163,18 @@ class Parked:
         """Returns the turn's run if it is one for this entry; one that is not is of no use any more."""
         if turn.turn_id not in self._runs:
             return None
-        run, late = self._runs[turn.turn_id]
-        if not run.fits(turn, entry):
+        run, _ = self._runs[turn.turn_id]
+        if not (run.fits(entry) and run.fits_turn(turn)):
             self._drop(turn.turn_id)
             return None
-        del self._runs[turn.turn_id]
-        late.cancel()
-        return run
+        return self._pop(turn.turn_id)
+
+    def take_at_once(self, turn_id: str, entry: Entry) -> Run | None:
+        """Returns the turn's run if it is one for this entry, which comes too soon to have been replaced."""
+        if turn_id not in self._runs:
+            return None
+        run, _ = self._runs[turn_id]
+        return self._pop(turn_id) if run.fits(entry) and run.comes_soon(entry) else None
 
     async def close(self) -> None:
         """Ends all of them."""
@@ -153,6 +183,9 @@ class Parked:
             await outlast(*ending)
 
     def _drop(self, turn_id: str) -> asyncio.Task[Outcome]:
+        return self._pop(turn_id).discard()
+
+    def _pop(self, turn_id: str) -> Run:
         run, late = self._runs.pop(turn_id)
         late.cancel()
-        return run.discard()
+        return run

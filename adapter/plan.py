@@ -77,7 +77,7 @@ async def plan(
     if started and fork_from is None and not over and (turn.applied or not first):
         # Whoever goes on needs to know how far the thread is; the state itself is loaded once, by LangGraph.
         return _going_on(turn, -2 if turn.head_step is None else turn.head_step, None)
-    head = await saver.peek(turn.thread_id)
+    head = saver.is_new() if turn.head is None else await saver.peek(turn.thread_id)
     base = turn.base if over else None
     if over and base is None:
         # There is nothing before the turn to start from: its input is the thread's first checkpoint.

@@ -32,6 +32,8 @@ from adapter.writer import FencedWriter
 
 # Of checkpoints that hold what they need themselves; LangGraph's saver completes older ones from their parents.
 _VERSION = 4
+# A node's result, the checkpoint that follows and the turn's end come within this time of one another.
+_LINGER = 0.005
 ORIGIN = "turns_origin"
 VISIT = "turns_visit"
 
@@ -152,6 +154,10 @@ class FencedSaver(BaseCheckpointSaver[str]):
         )
         return found
 
+    def is_new(self) -> None:
+        """Says that the thread has no checkpoint yet, which saves asking."""
+        self._peeked[""] = None
+
     def _thread_id(self) -> str:
         assert self._writer is not None
         return self._writer.claim.thread_id
@@ -245,10 +251,7 @@ class FencedSaver(BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Stores a checkpoint under the attempt's claim.
-
-        That of an input is only queued: the one that the nodes start from follows at once, and no node runs between
-        them, which might change in place what is not stored yet.
+        """Has a checkpoint stored under the attempt's claim, together with what else is stored in this moment.
 
         Raises:
             StaleAttempt: a newer attempt holds the claim.
@@ -270,7 +273,7 @@ class FencedSaver(BaseCheckpointSaver[str]):
             await saver.aput(config, checkpoint, counted, new_versions)
 
         warm.note(self.values, ns, new_versions, checkpoint["channel_values"])
-        await self._write(run, ("checkpoint", ns, checkpoint["id"]), later=metadata.get("source") == "input")
+        self._write(run, ("checkpoint", ns, checkpoint["id"]))
         return {
             "configurable": {
                 "thread_id": conf["thread_id"],
@@ -286,7 +289,7 @@ class FencedSaver(BaseCheckpointSaver[str]):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        """Stores a task's writes under the attempt's claim.
+        """Has a task's writes stored under the attempt's claim, together with what else is stored in this moment.
 
         Raises:
             StaleAttempt: a newer attempt holds the claim.
@@ -296,15 +299,15 @@ class FencedSaver(BaseCheckpointSaver[str]):
             await saver.aput_writes(config, writes, task_id, task_path)
 
         handled = _pregel.handled_error(writes)
-        await self._write(run, ("task", task_id), error=(task_id, handled) if handled else None)
+        self._write(run, ("task", task_id), error=(task_id, handled) if handled else None)
 
-    async def _write(
+    def _write(
         self,
         run: Callable[[AsyncPostgresSaver], Any],
         provides: tuple[str, ...],
         error: tuple[str, BaseException] | None = None,
-        later: bool = False,
     ) -> None:
+        """Queues an operation: whoever needs it stored, or reads what it stores, waits for it."""
         if self._writer is None:
             raise RuntimeError("this saver only reads")
         first, self._first_write = self._first_write, None
@@ -316,10 +319,7 @@ class FencedSaver(BaseCheckpointSaver[str]):
             if error is not None:
                 await node_errors.store(conn, self._thread_id(), *error)
 
-        if later:
-            self._writer.queue(operation, provides=provides)
-        else:
-            await self._writer.write(operation, provides=provides)
+        self._writer.queue(operation, provides=provides, linger=_LINGER)
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Deletes a thread's checkpoints under the attempt's claim."""
@@ -327,7 +327,7 @@ class FencedSaver(BaseCheckpointSaver[str]):
         async def run(saver: AsyncPostgresSaver) -> None:
             await saver.adelete_thread(thread_id)
 
-        await self._write(run, ("delete", thread_id))
+        self._write(run, ("delete", thread_id))
 
     def get_next_version(self, current: str | None, channel: None) -> str:
         """Returns the next version of a channel, as LangGraph's saver does."""

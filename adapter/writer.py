@@ -34,6 +34,9 @@ _NEED_SECONDS = 5.0
 # Tokens are gathered for so many times as long as the commit before them took: a busy machine stores them in fewer.
 _SHARE = 3.0
 
+# What runs so long without storing anything that somebody may want to see it run takes its claim alone.
+_RENEWAL_SECONDS = 0.1
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -56,6 +59,21 @@ class Claim:
         """The scopes around this one, outermost first, then itself."""
         parts = self.scope.split("/") if self.scope else []
         return ["", *("/".join(parts[: i + 1]) for i in range(len(parts)))]
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """A claim that takes the place of another one's with the first transaction under it, and not before.
+
+    Attributes:
+        old: the claim of the activity before, of the whole thread.
+        run_id: Temporal's run, which has the turn.
+        head: the thread's newest checkpoint.
+    """
+
+    old: Claim
+    run_id: str
+    head: str | None
 
 
 @dataclass(slots=True)
@@ -82,6 +100,7 @@ class Event:
 class _Op:
     run: Operation
     provides: Need | None
+    first: Operation | None
     done: asyncio.Future[None]
 
 
@@ -115,6 +134,7 @@ class FencedWriter:
         self._wake = asyncio.Event()
         self._goes_on = asyncio.Event()
         self._goes_on.set()
+        self._renewal: Renewal | None = None
         self._urgent_at: float | None = None
         self._committed_at = self._loop.time()
         self._took = 0.0
@@ -140,10 +160,13 @@ class FencedWriter:
         """Stores nothing until `go_on`: what somebody leaves behind may say something when no attempt is running."""
         self._goes_on.clear()
 
-    def go_on(self, claim: Claim) -> None:
-        """Stores under this claim from now on."""
+    def go_on(self, claim: Claim, renewal: Renewal | None = None) -> None:
+        """Stores under this claim from now on; with a renewal, it is not taken yet."""
         self.claim = claim
+        self._renewal = renewal
         self._goes_on.set()
+        if renewal is not None:
+            self._schedule(_RENEWAL_SECONDS)
 
     def raise_error(self) -> None:
         """Raises what made a batch fail, if one did.
@@ -178,18 +201,50 @@ class FencedWriter:
         """
         await self.queue(run, provides=provides).done
 
-    def queue(self, run: Operation, *, provides: Need | None = None) -> _Op:
+    async def finish(self, run: Operation, *, first: Operation) -> None:
+        """Writes a last operation, together with everything queued so far, events that wait for a write included.
+
+        Args:
+            run: the operation.
+            first: takes the locks that it needs before anything else in its transaction.
+
+        Raises:
+            StaleAttempt: as `write` does.
+            StoreUnavailable: as `write` does.
+        """
+        self._release()
+        await self.queue(run, first=first).done
+
+    def queue(
+        self,
+        run: Operation,
+        *,
+        provides: Need | None = None,
+        first: Operation | None = None,
+        linger: float = 0.0,
+    ) -> _Op:
         """Queues an operation that a later one shares its transaction with; what is written later is stored after it.
+
+        Args:
+            run: the operation.
+            provides: what is stored then.
+            first: what is to come before anything else in its transaction.
+            linger: seconds that it waits for others at most, unless somebody waits for it.
 
         Raises:
             StaleAttempt: as `write` does, for an operation that was queued earlier.
             StoreUnavailable: likewise.
         """
         self.raise_error()
-        op = _Op(run, provides, self._loop.create_future())
+        op = _Op(run, provides, first, self._loop.create_future())
         self._ops.append(op)
-        self._schedule(0.0)
+        self._schedule(0.0 if provides in self._awaited else linger)
         return op
+
+    def hurry(self) -> None:
+        """Lets nothing that is queued linger."""
+        if self._ops:
+            self._schedule(0.0)
 
     async def flush(self) -> None:
         """Waits until what was queued so far is committed, as somebody who is going to read it does.
@@ -210,15 +265,19 @@ class FencedWriter:
         """
         self.raise_error()
         if need not in self._stored:
+            self.hurry()
             await self._awaited.setdefault(need, self._loop.create_future())
 
     async def drain(self) -> None:
         """Waits until everything queued so far is committed, events that wait for a write included."""
         self.raise_error()
-        if self._events or self._ops or self._committing:
-            for event in self._events:
-                event.need = None
+        if self._events or self._ops or self._committing or self._renewal is not None:
+            self._release()
             await self.write(_nothing)
+
+    def _release(self) -> None:
+        for event in self._events:
+            event.need = None
 
     def _schedule(self, delay: float) -> None:
         at = self._loop.time() + delay
@@ -231,7 +290,7 @@ class FencedWriter:
             await self._wait()
             await self._goes_on.wait()
             ops, events = self._cut()
-            if ops or events:
+            if ops or events or self._renewal is not None:
                 await self._commit(ops, events)
             elif self._closing:
                 return
@@ -283,6 +342,7 @@ class FencedWriter:
                 await self._transaction(ops, events)
         except BaseException as exc:
             self.error = self.error or exc
+            self._renewal = None
             _fail([*(op.done for op in ops), *self._awaited.values()], exc)
             if not isinstance(exc, Exception):
                 raise
@@ -301,17 +361,24 @@ class FencedWriter:
     async def _transaction(self, ops: Sequence[_Op], events: Sequence[Event]) -> None:
         faultpoints.reached(faultpoints.BEFORE_CHECKPOINT)
         async with one_trip(self._pool) as conn:
-            await assert_claim(conn, self.claim)
+            if self._renewal is None:
+                await assert_claim(conn, self.claim)
+            else:
+                await renew_claim(conn, self.claim, self._renewal, self.turn_id)
+            for op in ops:
+                if op.first is not None:
+                    await op.first(conn)
             for op in ops:
                 await op.run(conn)
             if events:
                 await append_events(conn, self.turn_id, events)
             faultpoints.reached(faultpoints.IN_CHECKPOINT)
+        self._renewal = None
         faultpoints.reached(faultpoints.AFTER_CHECKPOINT)
 
     async def _alone(self, events: Sequence[Event]) -> bool:
         """Stores events together with those of other turns; returns whether they were."""
-        if self._batches is None or self.claim.scope:
+        if self._batches is None or self.claim.scope or self._renewal is not None:
             return False
         return await self._batches.append(self.claim, self.turn_id, events)
 
@@ -369,6 +436,23 @@ async def assert_claim(conn: Connection, claim: Claim) -> None:
         {
             "thread_id": claim.thread_id,
             "scopes": claim.scopes,
+            "token": claim.token,
+            "attempt": claim.attempt,
+        },
+    )
+
+
+async def renew_claim(conn: Connection, claim: Claim, renewal: Renewal, turn_id: str) -> None:
+    """Takes a claim of the whole thread in place of an older one; makes the caller's transaction fail if that changed."""
+    await conn.execute(
+        query("renew_claim"),
+        {
+            "thread_id": claim.thread_id,
+            "turn_id": turn_id,
+            "run_id": renewal.run_id,
+            "head": renewal.head,
+            "old": renewal.old.token,
+            "old_attempt": renewal.old.attempt,
             "token": claim.token,
             "attempt": claim.attempt,
         },

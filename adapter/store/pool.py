@@ -11,13 +11,14 @@ import psycopg
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from adapter.errors import NotFound, NotStorable, StaleAttempt, StoreBusy, StoreUnavailable
+from adapter.errors import NotFound, NotStorable, Overtaken, StaleAttempt, StoreBusy, StoreUnavailable
 from adapter.store.sql import query
 
 Connection: TypeAlias = psycopg.AsyncConnection[DictRow]
 Pool: TypeAlias = AsyncConnectionPool[Connection]
 
 STALE = "TF001"  # raised by turns.assert_claim
+OVERTAKEN = "TF002"  # raised by turns.renew_claim
 
 
 # Longer than any commit takes on a database that works.
@@ -117,6 +118,7 @@ async def store_errors() -> AsyncGenerator[None]:
 
     Raises:
         StaleAttempt: the fence refused the transaction; not retryable.
+        Overtaken: it refused to renew a claim; retryable.
         StoreUnavailable: the connection or the server is gone; retryable.
         StoreBusy: no connection came free in time; retryable.
         NotFound: the thread was deleted; not retryable.
@@ -127,6 +129,8 @@ async def store_errors() -> AsyncGenerator[None]:
     except psycopg.Error as exc:
         if exc.sqlstate == STALE:
             raise StaleAttempt(exc.diag.message_primary or "stale attempt") from None
+        if exc.sqlstate == OVERTAKEN:
+            raise Overtaken(exc.diag.message_primary or "overtaken") from None
         if isinstance(exc, PoolTimeout):
             raise StoreBusy(f"no connection to PostgreSQL came free: {exc}") from None
         if isinstance(exc, psycopg.errors.ProgramLimitExceeded):

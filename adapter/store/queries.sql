@@ -70,6 +70,10 @@ WHERE a.pid = ANY (pg_blocking_pids(%(pid)s)) AND a.wait_event_type IS DISTINCT 
 SELECT scope, token, attempt FROM turns.fence
 WHERE thread_id = %(thread_id)s AND scope = ANY (%(scopes)s::text[]) ORDER BY scope
 
+-- name: renew_claim
+SELECT turns.renew_claim(%(thread_id)s, %(turn_id)s, %(run_id)s, %(head)s, %(old)s::bigint, %(old_attempt)s::integer,
+    %(token)s::bigint, %(attempt)s::integer)
+
 -- name: assert_claim
 SELECT turns.assert_claim(%(thread_id)s, %(scopes)s::text[], %(token)s::bigint, %(attempt)s::integer)
 

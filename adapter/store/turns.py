@@ -326,6 +326,21 @@ async def finish(
     Does nothing to a turn that is final already.
     """
     await hold_thread(conn, turn_id)
+    await end(
+        conn, turn_id, status=status, thread_status=thread_status, interrupts=interrupts, error=error
+    )
+
+
+async def end(
+    conn: Connection,
+    turn_id: str,
+    *,
+    status: str,
+    thread_status: str,
+    interrupts: Mapping[str, Any] | None = None,
+    error: Mapping[str, Any] | None = None,
+) -> None:
+    """As `finish`, for a caller that holds the thread."""
     await conn.execute(
         query("finish_turn"),
         {

@@ -314,8 +314,8 @@ async def test_only_the_activity_it_waits_for_goes_on_with_it(changed: dict[str,
     of_row = {name: changed[name] for name in ("head", "status", "undone") if name in changed}
     of_entry = {name: value for name, value in changed.items() if name not in of_row}
 
-    assert run.fits(_row(), FITS)
-    assert not run.fits(_row(**of_row), dataclasses.replace(FITS, **of_entry))
+    assert run.fits(FITS) and run.fits_turn(_row())
+    assert not (run.fits(dataclasses.replace(FITS, **of_entry)) and run.fits_turn(_row(**of_row)))
 
     await run.discard()
 
@@ -333,7 +333,7 @@ async def test_a_cancel_that_comes_as_it_begins_to_wait(ticks: int) -> None:
 
     if told == Outcome(checkpoint=HEAD):
         parked_runs.keep("turn", run)
-        assert run.fits(_row(), FITS)
+        assert run.fits(FITS)
         await parked_runs.close()
     assert ended == ["ended"]
 
@@ -350,7 +350,7 @@ async def test_a_run_takes_the_place_of_an_earlier_one() -> None:
 
 
 def _begun(ended: list[str] | None = None) -> Run:
-    run = Run()
+    run = Run(FITS.run_id)
 
     def nothing(*_: Any) -> None:
         return None
