@@ -1,7 +1,7 @@
 """Owns the activities that run a turn's graph: begin, one per effect node (named after it), advance.
 
-Each claims its scope before it reads anything (an effect that a run of its graph waits for, with its first write), beats
-by itself, runs the graph to the next frontier and returns ids only. Next: `adapter/engine.py`.
+Each claims its scope before it reads anything, beats by itself, runs the graph to the next frontier and returns ids
+only; an effect that a run of its graph waits for claims with its first write. Next: `adapter/engine.py`.
 """
 
 from __future__ import annotations

@@ -160,9 +160,7 @@ class Engine:
                 raise
 
     def _writer(self, turn_id: str, claim: Claim) -> FencedWriter:
-        return FencedWriter(
-            self._pool, claim, turn_id, token_delay=self._token_delay, batches=self._batches
-        )
+        return FencedWriter(self._pool, claim, turn_id, token_delay=self._token_delay, batches=self._batches)
 
     async def _enter(
         self, turn: TurnRow, entry: Entry, run: Run, writer: FencedWriter, *, reset: bool, elsewhere: bool

@@ -443,7 +443,7 @@ async def assert_claim(conn: Connection, claim: Claim) -> None:
 
 
 async def renew_claim(conn: Connection, claim: Claim, renewal: Renewal, turn_id: str) -> None:
-    """Takes a claim of the whole thread in place of an older one; makes the caller's transaction fail if that changed."""
+    """Takes a claim of the whole thread in place of an older one, or makes the caller's transaction fail."""
     await conn.execute(
         query("renew_claim"),
         {

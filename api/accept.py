@@ -63,9 +63,10 @@ async def accept(
     request = dict(await with_assistant(parts.project, assistant, asked))
     if waits and "stream_mode" not in body.model_fields_set:
         request["quiet"] = True
+    makes = None
     if body.if_not_exists == "create" or temporary:
         metadata = {**body.metadata, TEMPORARY: True} if temporary and _goes(body) else body.metadata
-        await requests.make_thread(parts.pool, thread_id, access.only.stamped(metadata))
+        makes = access.only.stamped(metadata)
     try:
         recorded = await requests.record_turn(
             parts.pool,
@@ -85,6 +86,7 @@ async def accept(
                 user=None if access.user is None else dict(access.user),
                 only=access.only,
                 delay=body.after_seconds,
+                makes=makes,
                 queued_turns=None if body.multitask_strategy in _CLEAR_QUEUE else parts.settings.queued_turns,
             ),
         )

@@ -7,8 +7,7 @@ from typing import Any
 
 from psycopg.rows import DictRow
 
-from adapter.errors import NotFound, PublicError
-from adapter.store import requests
+from adapter.errors import PublicError
 from adapter.wire import dumps, error_json
 from api.deps import Parts
 from api.sse import WAITING
@@ -39,10 +38,6 @@ async def _outcome(parts: Parts, ended: DictRow) -> Any:
     if ended["status"] != "success":
         return {}
     try:
-        thread = await requests.get_thread(parts.pool, str(ended["thread_id"]))
-    except NotFound:
-        return {}
-    try:
-        return await parts.snapshots.outcome(thread, ended["graph_id"], str(ended["turn_id"]))
+        return await parts.snapshots.outcome(ended)
     except PublicError as exc:  # the answer has begun: its status cannot say so
         return {"__error__": error_json(exc)}

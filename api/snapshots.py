@@ -128,15 +128,19 @@ class Snapshots:
                 return None
         return None if snapshot is None or snapshot.created_at is None else snapshot.values
 
-    async def outcome(self, thread: DictRow, graph_id: str, turn_id: str) -> Any:
+    async def outcome(self, ended: DictRow) -> Any:
         """Returns what a turn left: its values, and its questions under `__interrupt__`.
+
+        Args:
+            ended: as statement `turn_outcome` returns it.
 
         Raises:
             NotFound: the project has no such graph any more.
             Invalid: the graph does not take what the thread holds.
         """
         with _reading():
-            return values_of(await last_state(self._project, self._pool, thread, graph_id, turn_id))
+            turn_id = str(ended["turn_id"])
+            return values_of(await last_state(self._project, self._pool, ended, ended["graph_id"], turn_id))
 
     # ------------------------------------------------------------ edit
 

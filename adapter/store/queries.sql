@@ -464,7 +464,9 @@ DELETE FROM turns.fence WHERE thread_id = %(thread_id)s AND NOT EXISTS (
     SELECT 1 FROM turns.turn WHERE thread_id = %(thread_id)s AND turn_id <> %(turn_id)s AND status = 'running')
 
 -- name: turn_outcome
-SELECT turn_id, thread_id, graph_id, status, error FROM turns.turn WHERE turn_id = %(turn_id)s
+-- With what its thread's state is read with.
+SELECT t.turn_id, t.thread_id, t.graph_id, t.status, t.error, h.config
+FROM turns.turn t JOIN turns.thread h USING (thread_id) WHERE t.turn_id = %(turn_id)s
 
 -- name: delete_turn
 DELETE FROM turns.turn WHERE turn_id = %(turn_id)s AND thread_id = %(thread_id)s RETURNING turn_id

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import orjson
+import psycopg
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from adapter.errors import Conflict, Forbidden, NotFound, TooMany
 from adapter.store.only import EVERYTHING, Only
-from adapter.store.pool import Connection, Pool, execute, fetch_all, fetch_one, store_errors
+from adapter.store.pool import Connection, Pool, execute, fetch_all, fetch_one, one_trip, store_errors
 from adapter.store.sql import query
 
 BUSY = "Thread is already running a task. Wait for it to finish or choose a different multitask strategy."
@@ -38,6 +39,7 @@ class NewTurn:
         user: who it is run for, as JSON; not a part of what makes two requests the same.
         only: threads that whoever asks may run turns on.
         delay: seconds until it may begin, behind what its thread accepts meanwhile.
+        makes: metadata that the thread is made with unless it exists, whoever's it is; None makes none.
     """
 
     thread_id: str
@@ -55,6 +57,7 @@ class NewTurn:
     user: Mapping[str, Any] | None = None
     only: Only = EVERYTHING
     delay: float = 0
+    makes: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,17 +133,24 @@ async def record_turn(pool: Pool, new: NewTurn) -> Recorded:
         "only": new.only.sql(),
         "delay": new.delay,
     }
+    # Nearly every request is new: all of it is sent at once.
+    async with one_trip(pool) as conn:
+        if new.makes is not None:
+            made = {"thread_id": new.thread_id, "metadata": Jsonb(dict(new.makes)), **_lifetime(None)}
+            await conn.execute(query("create_thread"), made)
+        recorded = await _record(conn, params)
+    row = await recorded.fetchone()
+    if row is not None:
+        return Recorded(row, new=True)
     async with store_errors(), pool.connection() as conn, conn.transaction():
-        row = await _record(conn, params)
-        if row is not None:
-            return Recorded(row, new=True)
+        await conn.execute(query("hold_thread"), {"thread_id": new.thread_id})
         seen = {"thread_ids": [new.thread_id], "only": new.only.sql()}
         if await (await conn.execute(query("visible_threads"), seen)).fetchone() is None:
             raise NotFound(f"Thread with ID {new.thread_id} not found")
         row = await (await conn.execute(query("get_turn"), {"turn_id": turn_id})).fetchone()
         if row is None:
             # Its thread may have been made since: deleted before, and created again.
-            row = await _record(conn, params)
+            row = await (await _record(conn, params)).fetchone()
             if row is not None:
                 return Recorded(row, new=True)
             if new.refuse_busy:
@@ -151,10 +161,9 @@ async def record_turn(pool: Pool, new: NewTurn) -> Recorded:
     return Recorded(row, new=False)
 
 
-async def _record(conn: Connection, params: Mapping[str, Any]) -> DictRow | None:
-    async with conn.pipeline():
-        await conn.execute(query("hold_thread"), {"thread_id": params["thread_id"]})
-        return await (await conn.execute(query("record_turn"), params)).fetchone()
+async def _record(conn: Connection, params: Mapping[str, Any]) -> psycopg.AsyncCursor[DictRow]:
+    await conn.execute(query("hold_thread"), {"thread_id": params["thread_id"]})
+    return await conn.execute(query("record_turn"), params)
 
 
 def _digest(new: NewTurn) -> bytes:
@@ -202,13 +211,6 @@ async def create_thread(
         if only.admits(existing["metadata"]):
             return existing
     raise Conflict(f"Thread with ID {thread_id} already exists")
-
-
-async def make_thread(pool: Pool, thread_id: str, metadata: Mapping[str, Any]) -> None:
-    """Creates a thread unless it exists, whoever's it is."""
-    await fetch_one(
-        pool, "create_thread", thread_id=thread_id, metadata=Jsonb(dict(metadata)), **_lifetime(None)
-    )
 
 
 def _lifetime(given: Lifetime | None) -> dict[str, Any]:

@@ -326,9 +326,7 @@ async def finish(
     Does nothing to a turn that is final already.
     """
     await hold_thread(conn, turn_id)
-    await end(
-        conn, turn_id, status=status, thread_status=thread_status, interrupts=interrupts, error=error
-    )
+    await end(conn, turn_id, status=status, thread_status=thread_status, interrupts=interrupts, error=error)
 
 
 async def end(

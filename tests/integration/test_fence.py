@@ -116,8 +116,9 @@ async def test_a_stale_batch_writes_nothing_at_all(pool: Pool, turn: tuple[str, 
         config: RunnableConfig = {
             "configurable": {"thread_id": thread, "checkpoint_ns": "", "checkpoint_id": str(uuid.uuid4())}
         }
+        await saver.aput_writes(config, [("x", 1)], "task")
         with pytest.raises(StaleAttempt):
-            await saver.aput_writes(config, [("x", 1)], "task")
+            await writer.flush()
         with pytest.raises(StaleAttempt):
             writer.raise_error()
         writer.error = None

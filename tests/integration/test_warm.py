@@ -48,6 +48,7 @@ async def test_only_what_changed_is_read(opened: tuple[Pool, FencedWriter]) -> N
         theirs, stored, {"kept": [1], "changed": [2], "plain": 2}, "2", only=("changed", "plain")
     )
     await theirs.aput_writes(stored, [("b", [1]), ("a", [2])], "task")
+    await writer.drain()
 
     cold = await FencedSaver(pool).aget_tuple(place)
     warm = await FencedSaver(pool, writer, values=mine.values).aget_tuple(place)
