@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import random
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, nullcontext
@@ -119,7 +120,8 @@ def beat_from_anywhere() -> Callable[[], None]:
 async def _beat(interval: float, noticed: asyncio.Event) -> None:
     while True:
         try:
-            async with asyncio.timeout(interval):
+            # Attempts that began together do not beat together: each beat is a transaction of Temporal's.
+            async with asyncio.timeout(interval * random.uniform(0.6, 1.0)):  # noqa: S311
                 await noticed.wait()
         except TimeoutError:
             activity.heartbeat()

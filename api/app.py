@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import logging
 import signal
 import threading
@@ -21,6 +20,7 @@ from langgraph.store.postgres.aio import AsyncPostgresStore
 from starlette.middleware.cors import CORSMiddleware
 
 from adapter.errors import ConfigError
+from adapter.garbage import collect_seldom
 from adapter.graphs import Project, load_project
 from adapter.settings import Settings, load
 from adapter.store import schema
@@ -77,7 +77,7 @@ def build_app(settings: Settings, project: Project, *, client: TemporalClient | 
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with _parts(settings, project, client) as parts:
             app.state.parts = parts
-            gc.freeze()  # as workers do: what is imported stays
+            collect_seldom()
             log.info("API ready: graphs %s", ", ".join(project.graph_ids))
             yield
 

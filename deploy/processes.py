@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import json
 import logging
 import os
@@ -77,8 +76,9 @@ def worker(flags: Flags, name: str) -> None:
 
 async def _work(settings: Settings, project: Project) -> bool:
     from activities import stopping, worker
+    from adapter.garbage import collect_seldom
 
-    gc.freeze()  # what is imported stays: to look through it again stops every turn for a tenth of a second
+    collect_seldom()  # what is imported stays
     stop = asyncio.Event()
     _stop_on_signal(stop, settings.shutdown_grace + stopping.STOP_SECONDS + END_SECONDS)
     return await worker.run(settings, project, stop)

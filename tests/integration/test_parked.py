@@ -309,7 +309,7 @@ FITS = Entry(claim=Claim("thread", "", 2, 1), allow=("task",), run_id="run", che
     ids=str,
 )
 async def test_only_the_activity_it_waits_for_goes_on_with_it(changed: dict[str, Any]) -> None:
-    run = _begun()
+    run = parked_run()
     await run.outcome()
     of_row = {name: changed[name] for name in ("head", "status", "undone") if name in changed}
     of_entry = {name: value for name, value in changed.items() if name not in of_row}
@@ -323,7 +323,7 @@ async def test_only_the_activity_it_waits_for_goes_on_with_it(changed: dict[str,
 @pytest.mark.parametrize("ticks", range(1, 8))
 async def test_a_cancel_that_comes_as_it_begins_to_wait(ticks: int) -> None:
     ended: list[str] = []
-    run, parked_runs = _begun(ended), Parked(8)
+    run, parked_runs = parked_run(ended), Parked(8)
     asking = asyncio.create_task(run.outcome())
     for _ in range(ticks):
         await asyncio.sleep(0)
@@ -341,7 +341,7 @@ async def test_a_cancel_that_comes_as_it_begins_to_wait(ticks: int) -> None:
 async def test_a_run_takes_the_place_of_an_earlier_one() -> None:
     ended: list[str] = []
     parked_runs = Parked(8)
-    for run in (_begun(ended), _begun(ended)):
+    for run in (parked_run(ended), parked_run(ended)):
         await run.outcome()
         parked_runs.keep("turn", run)
     await parked_runs.close()
@@ -349,7 +349,7 @@ async def test_a_run_takes_the_place_of_an_earlier_one() -> None:
     assert ended == ["ended", "ended"]
 
 
-def _begun(ended: list[str] | None = None) -> Run:
+def parked_run(ended: list[str] | None = None) -> Run:
     run = Run(FITS.run_id)
 
     def nothing(*_: Any) -> None:

@@ -1,0 +1,202 @@
+"""The claim of an effect that a run waits for is taken with its first write, if nothing else happened (I5, I14)."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import uuid
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from langgraph.checkpoint.base import empty_checkpoint
+
+from adapter import parked
+from adapter.errors import Overtaken
+from adapter.saver import FencedSaver
+from adapter.store import requests
+from adapter.store.pool import Pool, create_pool
+from adapter.store.requests import NewTurn
+from adapter.writer import Claim, Event, FencedWriter, Renewal, take
+from tests.integration.test_parked import FITS, Line, State, parked_run, plain
+from tests.servers import Postgres
+from tests.stack import Stack, stack
+
+FIRST, SECOND = (10, 1), (20, 1)
+
+
+class Held:
+    """A turn that a run has stored a checkpoint of, under a claim."""
+
+    def __init__(self, pool: Pool, thread: str, turn_id: str) -> None:
+        self.pool = pool
+        self.turn_id = turn_id
+        self.old = Claim(thread, "", *FIRST)
+        self.new = Claim(thread, "", *SECOND)
+        self.head = ""
+
+    async def run(self, sql: str, *args: Any) -> Any:
+        async with self.pool.connection() as conn:
+            cursor = await conn.execute(sql.encode(), args)
+            return await cursor.fetchone() if cursor.description else None
+
+    async def fence(self) -> tuple[int, int]:
+        row = await self.run("SELECT token, attempt FROM turns.fence WHERE scope = ''")
+        return row["token"], row["attempt"]
+
+
+@pytest_asyncio.fixture
+async def held(database_url: str) -> AsyncIterator[Held]:
+    async with create_pool(database_url, size=4, name="test") as pool:
+        thread = str(uuid.uuid4())
+        await requests.create_thread(pool, thread, {})
+        new = NewTurn(thread, "graph", str(uuid.uuid4()), {}, {}, {}, "enqueue", None, False)
+        held = Held(pool, thread, str((await requests.record_turn(pool, new)).row["turn_id"]))
+        async with pool.connection() as conn:
+            await take(conn, held.old, pool)
+        async with FencedWriter(pool, held.old, held.turn_id, token_delay=0) as writer:
+            held.head = await checkpoint(FencedSaver(pool, writer), thread)
+        await held.run("UPDATE turns.turn SET status = 'running', run_id = 'run'")
+        yield held
+
+
+async def checkpoint(saver: FencedSaver, thread: str) -> str:
+    made = empty_checkpoint()
+    place: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
+    await saver.aput(place, made, {"source": "loop", "step": 0, "parents": {}}, {})
+    return made["id"]
+
+
+async def goes_on(held: Held) -> None:
+    """Writes an event as the next activity of the run."""
+    async with FencedWriter(held.pool, held.old, held.turn_id, token_delay=0) as writer:
+        writer.hold()
+        writer.go_on(held.new, Renewal(held.old, "run", held.head))
+        writer.emit(Event("custom", "1"))
+
+
+async def test_the_first_write_takes_the_claim(held: Held) -> None:
+    await goes_on(held)
+
+    assert await held.fence() == SECOND
+    assert (await held.run("SELECT count(*) AS n FROM turns.event"))["n"] == 1
+
+
+async def test_it_is_taken_when_nothing_is_written(held: Held) -> None:
+    async with FencedWriter(held.pool, held.old, held.turn_id, token_delay=0) as writer:
+        writer.go_on(held.new, Renewal(held.old, "run", held.head))
+        async with asyncio.timeout(5):
+            while await held.fence() != SECOND:
+                await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE turns.fence SET token = 15",
+        "UPDATE turns.fence SET attempt = 2",
+        "DELETE FROM turns.fence",
+        "UPDATE turns.turn SET run_id = 'of a reset'",
+        "UPDATE turns.turn SET status = 'interrupted'",
+        "UPDATE turns.turn SET undone = true",
+        "UPDATE checkpoints SET checkpoint_id = checkpoint_id || '-later'",
+        "DELETE FROM checkpoints",
+        "DELETE FROM turns.thread",
+    ],
+)
+async def test_whatever_happened_meanwhile_keeps_it_from_writing(held: Held, sql: str) -> None:
+    await held.run(sql)
+    before = await held.run("SELECT token, attempt FROM turns.fence")
+
+    with pytest.raises(Overtaken):
+        await goes_on(held)
+
+    assert await held.run("SELECT token, attempt FROM turns.fence") == before
+    assert (await held.run("SELECT count(*) AS n FROM turns.event"))["n"] == 0
+
+
+async def test_it_sees_what_it_waited_for(held: Held) -> None:
+    """Somebody who holds the fence, and changes only what the turn says, is waited for and then found."""
+    async with held.pool.connection() as conn, conn.transaction():
+        await conn.execute("SELECT 1 FROM turns.fence FOR UPDATE")
+        going = asyncio.create_task(goes_on(held))
+        await asyncio.sleep(0.3)
+        assert not going.done()
+        await conn.execute("UPDATE turns.turn SET status = 'interrupted'")
+    with pytest.raises(Overtaken):
+        await going
+
+
+async def test_an_attempt_that_comes_late_claims_first() -> None:
+    run, runs = parked_run(), parked.Parked(8)
+    await run.outcome()
+    runs.keep("turn", run)
+    soon = dataclasses.replace(FITS, timeout=30.0)
+
+    assert runs.take_at_once("turn", dataclasses.replace(soon, timeout=0.0)) is None
+    assert runs.take_at_once("turn", dataclasses.replace(soon, attempt=2)) is None
+    assert runs.take_at_once("another", soon) is None
+    assert runs.take_at_once("turn", soon) is run
+
+    await run.discard()
+
+
+async def test_one_that_was_overtaken_is_made_again(postgres: Postgres, temporal: str) -> None:
+    ran = list[str]()
+
+    async def stolen(state: State) -> Any:
+        ran.append("b")
+        if len(ran) == 1:
+            await _on(running, "UPDATE turns.fence SET token = token + 1")
+        return {"trail": ["b"]}
+
+    line = Line(*plain("a"), ("b", stolen, {}), *plain("c"))
+    async with stack(postgres.clone(), temporal, {"graph": line.make}) as running:
+        thread = str(uuid.uuid4())
+        row = await running.turn(thread=thread, input={"trail": []})
+
+        assert row["status"] == "success", row["error"]
+        assert (await running.state("graph", thread)).values["trail"] == ["a", "b", "c"]
+    assert ran == ["b", "b"]
+
+
+async def test_a_slow_effect_has_its_claim_while_it_runs(postgres: Postgres, temporal: str) -> None:
+    claims = list[tuple[int, int]]()
+
+    async def slow(state: State) -> Any:
+        for _ in range(2):
+            row = await _on(running, "SELECT token, attempt FROM turns.fence WHERE scope = ''")
+            claims.append((row["token"], row["attempt"]))
+            await asyncio.sleep(0.7)
+        return {"trail": ["b"]}
+
+    line = Line(*plain("a"), ("b", slow, {}))
+    async with stack(postgres.clone(), temporal, {"graph": line.make}) as running:
+        assert (await running.turn(thread=str(uuid.uuid4()), input={"trail": []}))["status"] == "success"
+    assert claims[0] < claims[1]
+
+
+async def test_a_node_that_fails_at_once_fails_its_turn(postgres: Postgres, temporal: str) -> None:
+    def fails(state: State) -> Any:
+        raise ValueError("no")
+
+    line = Line(*plain("a"), ("b", fails, {}))
+    async with stack(postgres.clone(), temporal, {"graph": line.make}) as running:
+        row = await running.turn(thread=str(uuid.uuid4()), input={"trail": []})
+    assert (row["status"], row["error"]["error"]) == ("error", "ValueError")
+
+
+async def test_a_turn_ends_with_its_last_nodes_result(postgres: Postgres, temporal: str) -> None:
+    async with stack(postgres.clone(), temporal, {"graph": Line(*plain("a", "b")).make}) as running:
+        await running.turn(thread=str(uuid.uuid4()), input={"trail": []})
+        turn = await _on(running, "SELECT xmin::text FROM turns.turn")
+        last = await _on(running, "SELECT xmin::text FROM checkpoints ORDER BY checkpoint_id DESC LIMIT 1")
+        shown = await _on(running, 'SELECT xmin::text FROM turns.event ORDER BY "offset" DESC LIMIT 1')
+    assert turn == last == shown
+
+
+async def _on(running: Stack, sql: str) -> Any:
+    async with running.pool.connection() as conn:
+        cursor = await conn.execute(sql.encode())
+        return await cursor.fetchone() if cursor.description else None
