@@ -23,9 +23,9 @@ from adapter import faultpoints
 from adapter.engine import Engine
 from adapter.entry import Entry, Outcome
 from adapter.errors import EarlierFirst, NotFound, StoreUnavailable
+from adapter.store.claims import Claim
 from adapter.store.pool import Pool, until_back
 from adapter.store.turns import claim_and_load
-from adapter.writer import Claim
 from workflows import names
 from workflows.contracts import Effect, Queued, Step, Stepped
 

@@ -17,9 +17,10 @@ from adapter import faultpoints
 from adapter.compensation import undo
 from adapter.errors import NotFound, Superseded, Undone
 from adapter.store import stops, turns
+from adapter.store.claims import assert_claim, take
+from adapter.store.event_log import Event, append_events
 from adapter.store.pool import Pool, fetch_all, store_errors
 from adapter.wire import dumps
-from adapter.writer import Event, append_events, assert_claim, take
 from workflows import names
 from workflows.contracts import (
     Compensate,

@@ -20,9 +20,10 @@ from adapter import faultpoints, keys
 from adapter.cancelling import being_cancelled
 from adapter.errors import CompensationFailed
 from adapter.store import turns
+from adapter.store.claims import Claim, take
 from adapter.store.pool import Connection, Pool, fetch_all, store_errors
 from adapter.store.sql import query
-from adapter.writer import Claim, FencedWriter, take
+from adapter.writer import FencedWriter
 
 log = logging.getLogger("turns")
 

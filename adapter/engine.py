@@ -8,41 +8,37 @@ Next: `adapter/gate.py` decides what may start; `adapter/tap.py` what is shown; 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from langchain_core.runnables import RunnableConfig
-from langgraph.config import get_config
 from langgraph.errors import GraphRecursionError
-from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
 from langgraph.types import Command
 
-from adapter import _pregel, faultpoints
+from adapter import _pregel, faultpoints, shown
 from adapter._pregel import AnyGraph, TaskFacts
 from adapter.effects import JOURNAL, Journal
-from adapter.entry import Entry, Outcome
+from adapter.entry import Entry, Outcome, found
 from adapter.errors import NotFound, StaleAttempt, StoreUnavailable
 from adapter.event_batches import EventBatches
 from adapter.gate import GATE, Gate, RetryLater, Suspended, recursion_message
+from adapter.given import config_for
 from adapter.graphs import Project
 from adapter.parked import Parked, Run
 from adapter.plan import Plan
 from adapter.plan import plan as make_plan
 from adapter.rewind import rewind_subgraphs
-from adapter.run_events import NAME as EVENTS
-from adapter.run_events import RunEvents
 from adapter.saver import FencedSaver
 from adapter.store import turns
-from adapter.store.pool import Connection, Pool, fetch_all
+from adapter.store.claims import Claim
+from adapter.store.pool import Connection, Pool
 from adapter.store.turns import FINAL, TurnRow
-from adapter.streamed import streamed
 from adapter.tap import Asked, Tap
 from adapter.turn_request import asked as asked_of
 from adapter.turn_request import base_config, recursion_limit
 from adapter.warm import Warm
-from adapter.wire import dumps, error_json
-from adapter.writer import Claim, Event, FencedWriter
+from adapter.wire import error_json
+from adapter.writer import FencedWriter
 
 
 class NodeFailed(Exception):
@@ -167,25 +163,18 @@ class Engine:
     ) -> Outcome:
         async with self._project.graph(turn.graph_id, base_config(turn)) as graph:
             limit = recursion_limit(turn, graph)
-            shown = await self._announce(turn, entry, writer)
+            told = await shown.announce(self._pool, turn, entry, writer)
             saver, plan = await self._load(turn, entry, writer, limit=limit, reset=reset, elsewhere=elsewhere)
             forks = plan.checkpoint_id is not None and not plan.begins
             # What the turn stopped at belongs to the branch that is left behind.
             noted = frozenset[str]() if plan.begins or forks else turn.held
             asked = asked_of(turn)
-            earlier = await streamed(
-                self._pool,
-                writer,
-                await self._seen_messages(turn, entry, asked),
-                again=entry.attempt > 1 or elsewhere or reset,
-            )
-            run_events = await self._run_events(turn, entry, asked, writer)
+            again = entry.attempt > 1 or elsewhere or reset
+            earlier = await shown.load(self._pool, turn, entry, writer, asked, told, again=again)
 
             async def starts(task: str) -> None:
                 writer.hurry()
                 await earlier.starts(task)
-                if run_events is not None:
-                    run_events.starts(task)
 
             gate = Gate(
                 turn_id=turn.turn_id,
@@ -213,12 +202,14 @@ class Engine:
                 gate,
                 asked,
                 first=entry.first or forks or plan.begins,
-                shown=shown,
-                run_events=run_events,
+                shown=earlier.keys,
+                run_events=earlier.run_events,
             )
             if entry.whole and not _pregel.has_clock(graph):
                 gate.on_suspend = self._parking(turn, run, writer, saver, gate, tap)
-            stopped = await self._stream(graph, turn, plan, writer, saver, gate, tap, asked, earlier.seen)
+            stopped = await self._stream(
+                graph, turn, plan, writer, saver, gate, tap, asked, earlier.streamed.seen
+            )
             if run.discarded:
                 return Outcome()
             writer.raise_error()
@@ -281,19 +272,6 @@ class Engine:
         if plan.input is None or isinstance(plan.input, Command):
             await storing.done
 
-    async def _announce(
-        self, turn: TurnRow, entry: Entry, writer: FencedWriter
-    ) -> frozenset[tuple[str, str | None]]:
-        """Emits the first event of a turn; returns what an earlier attempt of its begin has shown."""
-        if not entry.first:
-            return frozenset()
-        rows = await fetch_all(self._pool, "shown_keys", turn_id=turn.turn_id) if entry.attempt > 1 else []
-        shown = frozenset((row["event"], row["key"]) for row in rows)
-        if ("metadata", None) not in shown:
-            # Stored together with the turn's start, which follows at once.
-            writer.emit(Event("metadata", dumps({"run_id": turn.turn_id, "attempt": 1})))
-        return shown
-
     async def _stream(
         self,
         graph: AnyGraph,
@@ -307,7 +285,7 @@ class Engine:
         seen: set[int | str],
     ) -> bool:
         """Runs the graph; returns whether it stopped at a node that this activity may not run."""
-        config = self._config(turn, plan, tap, asked, seen)
+        config = config_for(turn, plan, tap, asked, seen, store=self._store)
         gate_token = GATE.set(gate)
         journal = Journal(
             writer=writer,
@@ -355,7 +333,7 @@ class Engine:
             except Exception:
                 return False  # the writer knows, and whoever runs this asks it
             self._warm.keep(turn.turn_id, saver.values)
-            return await run.park(_found(gate, saver), path[-1].task_id, gate, writer)
+            return await run.park(found(gate, saver), path[-1].task_id, gate, writer)
 
         return park
 
@@ -364,12 +342,12 @@ class Engine:
     ) -> Outcome:
         if gate.frontier or not entry.whole:
             await writer.drain()
-            return _found(gate, saver)
+            return found(gate, saver)
         if not tap.stopped_at_interrupt and saver.last_step + 1 > gate.stop:
             # LangGraph counts per entry; a turn that ends exactly at its limit is an error there, too.
             raise GraphRecursionError(recursion_message(gate.limit))
         waits = tap.stopped_at_interrupt
-        interrupts = _innermost(tap.interrupts) if waits else {}
+        interrupts = tap.questions() if waits else {}
         if tap.run_events is not None:
             tap.run_events.end()
         faultpoints.reached(faultpoints.BEFORE_END)
@@ -392,58 +370,6 @@ class Engine:
             lambda conn: turns.finish(conn, turn.turn_id, status="success", thread_status="interrupted")
         )
         return Outcome(finished=True)
-
-    # ------------------------------------------------------------ what is passed to LangGraph
-
-    def _config(
-        self, turn: TurnRow, plan: Plan, tap: Tap, asked: Asked, seen: set[int | str]
-    ) -> RunnableConfig:
-        base = base_config(turn)
-
-        def write(payload: Any) -> None:
-            ns = str(get_config().get("configurable", {}).get("checkpoint_ns", ""))
-            tap.custom(ns, payload)
-
-        runtime: Runtime[Any] = Runtime(store=self._store, stream_writer=write)
-        configurable = dict(base.get("configurable", {}))
-        if plan.checkpoint_id is not None:
-            configurable["checkpoint_id"] = plan.checkpoint_id
-        base["configurable"] = _pregel.run_config(
-            configurable, runtime=runtime, tap=tap, modes=asked.loop_modes, resume_map=plan.resume
-        )
-        base["recursion_limit"] = plan.recursion_limit
-        callbacks: list[Any] = []
-        if asked.events:
-            # First: one client takes a token once only if its event comes before its message.
-            callbacks.append(_pregel.EventsTap(tap))
-        if asked.messages:
-            callbacks.append(_pregel.MessagesTap(tap, subgraphs=asked.subgraphs, seen=seen))
-        if callbacks:
-            base["callbacks"] = callbacks
-        return base
-
-    async def _run_events(
-        self, turn: TurnRow, entry: Entry, asked: Asked, writer: FencedWriter
-    ) -> RunEvents | None:
-        if not asked.events:
-            return None
-        rows: Sequence[Mapping[str, Any]] = []
-        if not entry.first or entry.attempt > 1:
-            rows = await fetch_all(self._pool, "shown_keys", turn_id=turn.turn_id)
-        shown = frozenset(str(row["key"]) for row in rows if row["event"] == EVENTS)
-        return RunEvents(turn.turn_id, turn.graph_id, shown=shown, emit=writer.emit)
-
-    async def _seen_messages(self, turn: TurnRow, entry: Entry, asked: Asked) -> set[int | str]:
-        """Messages of nested graphs that were streamed before must not be shown once more when the graph ends."""
-        if (entry.first and entry.attempt == 1) or not (asked.messages and asked.subgraphs):
-            return set()
-        rows = await fetch_all(self._pool, "shown_messages", turn_id=turn.turn_id)
-        return {row["key"] for row in rows}
-
-
-def _found(gate: Gate, saver: FencedSaver) -> Outcome:
-    """Returns what an activity tells of a turn that goes on."""
-    return Outcome(tuple(gate.frontier.values()), tuple(sorted(gate.interrupted)), checkpoint=saver.root_head)
 
 
 def _hidden(entry: Entry) -> tuple[str, frozenset[str]] | None:
@@ -486,21 +412,6 @@ def _on_first_write(turn: TurnRow, entry: Entry, plan: Plan, *, adopts: bool) ->
             await rewind_subgraphs(conn, turn.thread_id, turn.turn_id, plan.checkpoint_id)
 
     return note
-
-
-def _innermost(interrupts: Mapping[str, tuple[int, Any]]) -> dict[str, Any]:
-    """Returns `{task id: [{"id", "value"}]}`, each interrupt under the deepest task that raised it."""
-    deepest: dict[str, tuple[int, str]] = {}
-    for task_id, (depth, raised) in interrupts.items():
-        for interrupt in raised:
-            if depth >= deepest.get(interrupt["id"], (-1, ""))[0]:
-                deepest[interrupt["id"]] = (depth, task_id)
-    found: dict[str, Any] = {}
-    for task_id, (_, raised) in interrupts.items():
-        mine = [{"id": i["id"], "value": i["value"]} for i in raised if deepest[i["id"]][1] == task_id]
-        if mine:
-            found[task_id] = mine
-    return found
 
 
 __all__ = ["Engine", "NodeFailed", "RetryLater"]

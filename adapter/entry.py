@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from adapter.gate import FrontierEntry
-from adapter.writer import Claim
+from adapter.gate import FrontierEntry, Gate
+from adapter.saver import FencedSaver
+from adapter.store.claims import Claim
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +73,8 @@ class Outcome:
     checkpoint: str | None = None
     moved_on: bool = False
     taken_back: bool = False
+
+
+def found(gate: Gate, saver: FencedSaver) -> Outcome:
+    """Returns what an activity tells of a turn that goes on."""
+    return Outcome(tuple(gate.frontier.values()), tuple(sorted(gate.interrupted)), checkpoint=saver.root_head)

@@ -11,14 +11,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from adapter.errors import StoreUnavailable
+from adapter.store.claims import Claim
+from adapter.store.event_log import Event
 from adapter.store.pool import Pool, store_errors
 from adapter.store.sql import query
-
-if TYPE_CHECKING:
-    from adapter.writer import Claim, Event
 
 
 @dataclass(frozen=True, slots=True)

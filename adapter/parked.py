@@ -23,8 +23,9 @@ from typing import Any, Final
 from adapter.cancelling import being_cancelled, outlast
 from adapter.entry import Entry, Outcome
 from adapter.gate import Gate
+from adapter.store.claims import Renewal
 from adapter.store.turns import TurnRow
-from adapter.writer import FencedWriter, Renewal
+from adapter.writer import FencedWriter
 
 SECONDS: Final = 60.0
 """Seconds that a run waits at most. Its turn may have been cancelled, or gone on elsewhere, which nobody tells it."""

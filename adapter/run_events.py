@@ -15,8 +15,8 @@ from uuid import UUID, uuid5
 
 from langgraph.constants import TAG_HIDDEN
 
+from adapter.store.event_log import Event
 from adapter.wire import dumps
-from adapter.writer import Event
 
 NAME = "events"
 

@@ -15,10 +15,11 @@ from typing import Any
 import orjson
 from langchain_core.messages import RemoveMessage
 
+from adapter.store.event_log import Event, append_events
 from adapter.store.pool import Connection, Pool, fetch_all
 from adapter.store.sql import query
 from adapter.wire import dumps
-from adapter.writer import Event, FencedWriter, append_events
+from adapter.writer import FencedWriter
 
 
 class Streamed:

@@ -21,8 +21,9 @@ from adapter._pregel import INTERRUPT_KEY
 from adapter.gate import Gate
 from adapter.run_events import RunEvents
 from adapter.saver import FencedSaver
+from adapter.store.event_log import Event, Need
 from adapter.wire import debug_json, dumps
-from adapter.writer import Event, FencedWriter, Need
+from adapter.writer import FencedWriter
 
 Namespace = tuple[str, ...]
 Chunk = tuple[Namespace, str, Any]
@@ -112,7 +113,7 @@ class Tap:
         self._thread = threading.get_ident()
         self.stopped_at_interrupt = False
         self._on_breakpoint = gate.on_breakpoint
-        self.interrupts: dict[str, tuple[int, Sequence[Any]]] = {}
+        self._interrupts: dict[str, tuple[int, Sequence[Any]]] = {}
 
     def __call__(self, chunk: Chunk) -> None:
         """Takes one event of a loop or a model; from any thread."""
@@ -129,6 +130,20 @@ class Tap:
         """Whether a task is the only one that the graph at a checkpoint namespace waits for."""
         loop = self._loops.get(tuple(ns.split("|")) if ns else ())
         return loop is not None and loop.tasks == {task_id}
+
+    def questions(self) -> dict[str, Any]:
+        """Returns `{task id: [{"id", "value"}]}`, each interrupt under the deepest task that raised it."""
+        deepest: dict[str, tuple[int, str]] = {}
+        for task_id, (depth, raised) in self._interrupts.items():
+            for interrupt in raised:
+                if depth >= deepest.get(interrupt["id"], (-1, ""))[0]:
+                    deepest[interrupt["id"]] = (depth, task_id)
+        found: dict[str, Any] = {}
+        for task_id, (_, raised) in self._interrupts.items():
+            mine = [{"id": i["id"], "value": i["value"]} for i in raised if deepest[i["id"]][1] == task_id]
+            if mine:
+                found[task_id] = mine
+        return found
 
     # ------------------------------------------------------------ filter
 
@@ -163,7 +178,7 @@ class Tap:
                 # In its place its error handler may run, which LangGraph does not tell of.
                 loop.tasks.discard(payload["id"])
             if payload.get("interrupts"):
-                self.interrupts[payload["id"]] = (len(ns), payload["interrupts"])
+                self._interrupts[payload["id"]] = (len(ns), payload["interrupts"])
         elif mode == "checkpoints":
             loop.tasks.clear()  # those of the superstep that it ends; cached ones have no result
         if self._seen_before(ns, loop, mode, payload):

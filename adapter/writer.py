@@ -15,16 +15,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from adapter import faultpoints
 from adapter.cancelling import outlast
 from adapter.errors import StaleAttempt
 from adapter.event_batches import EventBatches
-from adapter.store.pool import Connection, Pool, ending_blockers, one_trip
-from adapter.store.sql import query
+from adapter.store.claims import Claim, Renewal, assert_claim, renew_claim
+from adapter.store.event_log import Event, Need, append_events
+from adapter.store.pool import Connection, Pool, one_trip
 
-Need = tuple[str, ...]
 Operation = Callable[[Connection], Awaitable[None]]
 
 # An event whose write does not come (no graph is known to do that) is not kept back for longer. Not for less: on a
@@ -36,64 +35,6 @@ _SHARE = 3.0
 
 # What runs so long without storing anything that somebody may want to see it run takes its claim alone.
 _RENEWAL_SECONDS = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """The right to write in one scope of a thread, as claimed by one activity attempt.
-
-    Attributes:
-        thread_id: the thread.
-        scope: '' for the whole thread, else task ids from the root down, joined by '/'.
-        token: when Temporal scheduled the attempt (server clock, nanoseconds).
-        attempt: the attempt's number, which decides between equal tokens.
-    """
-
-    thread_id: str
-    scope: str
-    token: int
-    attempt: int
-
-    @property
-    def scopes(self) -> list[str]:
-        """The scopes around this one, outermost first, then itself."""
-        parts = self.scope.split("/") if self.scope else []
-        return ["", *("/".join(parts[: i + 1]) for i in range(len(parts)))]
-
-
-@dataclass(frozen=True, slots=True)
-class Renewal:
-    """A claim that takes the place of another one's with the first transaction under it, and not before.
-
-    Attributes:
-        old: the claim of the activity before, of the whole thread.
-        run_id: Temporal's run, which has the turn.
-        head: the thread's newest checkpoint.
-    """
-
-    old: Claim
-    run_id: str
-    head: str | None
-
-
-@dataclass(slots=True)
-class Event:
-    """One line of a turn's event log, on its way there.
-
-    Attributes:
-        name: the event's name on the wire.
-        data: its JSON.
-        key: what it tells of (a task, checkpoint or message id), or None.
-        need: the write it must not be stored before, or None.
-        task: of a token or a custom event, which may be taken back: the checkpoint namespace of its task.
-    """
-
-    name: str
-    data: str
-    key: str | None = None
-    need: Need | None = None
-    task: str | None = None
-    deadline: float = 0.0
 
 
 @dataclass(slots=True)
@@ -392,94 +333,3 @@ def _fail(waiting: Sequence[asyncio.Future[None]], exc: BaseException) -> None:
 
 async def _nothing(_: Connection) -> None:
     return None
-
-
-async def append_events(conn: Connection, turn_id: str, events: Sequence[Event]) -> None:
-    """Stores events under the next offsets of a turn, inside the caller's transaction, and wakes readers.
-
-    Args:
-        conn: a connection in a transaction.
-        turn_id: the turn.
-        events: in order.
-    """
-    await conn.execute(
-        query("append_events"),
-        {
-            "turn_id": turn_id,
-            "count": len(events),
-            "events": [event.name for event in events],
-            "keys": [event.key for event in events],
-            "tasks": [event.task for event in events],
-            "datas": [event.data for event in events],
-        },
-    )
-
-
-def claim_params(claim: Claim, turn_id: str | None = None) -> dict[str, Any]:
-    """Returns the parameters of the `claim` statement; with a turn, it claims only what that may still run in."""
-    scopes = claim.scopes
-    return {
-        "turn_id": turn_id,
-        "thread_id": claim.thread_id,
-        "scope": claim.scope,
-        "around": scopes[:-1],
-        "prefix": f"{claim.scope}/" if claim.scope else "",
-        "token": claim.token,
-        "attempt": claim.attempt,
-    }
-
-
-async def assert_claim(conn: Connection, claim: Claim) -> None:
-    """Makes the caller's transaction fail unless the claim is still the newest (I5); locks it until the end."""
-    await conn.execute(
-        query("assert_claim"),
-        {
-            "thread_id": claim.thread_id,
-            "scopes": claim.scopes,
-            "token": claim.token,
-            "attempt": claim.attempt,
-        },
-    )
-
-
-async def renew_claim(conn: Connection, claim: Claim, renewal: Renewal, turn_id: str) -> None:
-    """Takes a claim of the whole thread in place of an older one, or makes the caller's transaction fail."""
-    await conn.execute(
-        query("renew_claim"),
-        {
-            "thread_id": claim.thread_id,
-            "turn_id": turn_id,
-            "run_id": renewal.run_id,
-            "head": renewal.head,
-            "old": renewal.old.token,
-            "old_attempt": renewal.old.attempt,
-            "token": claim.token,
-            "attempt": claim.attempt,
-        },
-    )
-
-
-async def take(conn: Connection, claim: Claim, pool: Pool) -> None:
-    """Claims the scope for this attempt, inside the caller's transaction.
-
-    It waits for transactions of older attempts that are under way, and ends those that take too long.
-
-    Raises:
-        StaleAttempt: a newer attempt holds the scope, or one around it; both tokens are named.
-    """
-    with ending_blockers(pool, conn):
-        row = await (await conn.execute(query("claim"), claim_params(claim))).fetchone()
-    if row is None:
-        raise await stale(conn, claim)
-
-
-async def stale(conn: Connection, claim: Claim) -> StaleAttempt:
-    """Returns what to raise for a claim that was refused."""
-    held = await (
-        await conn.execute(query("current_claims"), {"thread_id": claim.thread_id, "scopes": claim.scopes})
-    ).fetchall()
-    newest = ", ".join(f'"{r["scope"]}" {r["token"]}/{r["attempt"]}' for r in held) or "none"
-    return StaleAttempt(
-        f'attempt {claim.token}/{claim.attempt} may not claim "{claim.scope}" of thread {claim.thread_id}: '
-        f"the newest claims are {newest}"
-    )

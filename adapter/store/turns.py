@@ -15,9 +15,9 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from adapter.errors import EarlierFirst, NotFound, Superseded, Undone
+from adapter.store.claims import Claim, claim_params, stale
 from adapter.store.pool import Connection, Pool, ending_blockers, fetch_one, one_trip, store_errors
 from adapter.store.sql import query
-from adapter.writer import Claim, claim_params, stale
 
 # As the Agent Server's threads tell of it.
 _ROLLED_BACK = {"error": "UserRollback", "message": "User rolled back the run"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from adapter.store import turns
+from adapter.store.event_log import Event, append_events
 from adapter.wire import dumps
-from adapter.writer import Event, append_events
 from tests.api.graphs import failing, steps
 from tests.api.serving import Serving, first_events, parse, serving
 from workflows import names

@@ -9,9 +9,10 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 
 from adapter.saver import FencedSaver
+from adapter.store.claims import Claim, take
 from adapter.store.pool import create_pool
 from adapter.store.requests import create_thread
-from adapter.writer import Claim, FencedWriter, take
+from adapter.writer import FencedWriter
 
 
 async def test_fenced_saver_conforms(database_url: str) -> None:

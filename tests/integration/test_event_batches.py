@@ -13,9 +13,11 @@ import pytest_asyncio
 from adapter.errors import NotStorable, StaleAttempt, StoreUnavailable
 from adapter.event_batches import EventBatches
 from adapter.store import requests
+from adapter.store.claims import Claim, take
+from adapter.store.event_log import Event
 from adapter.store.pool import Pool, create_pool, fetch_all
 from adapter.store.requests import NewTurn
-from adapter.writer import Claim, Event, FencedWriter, take
+from adapter.writer import FencedWriter
 from api import event_pages
 from api.event_pages import EventPages
 

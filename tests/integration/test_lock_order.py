@@ -16,11 +16,11 @@ import pytest_asyncio
 
 from adapter.errors import NotFound
 from adapter.store import requests, stops, thread_prune, turns
+from adapter.store.claims import Claim, assert_claim, take
 from adapter.store.pool import Connection, Pool, create_pool
 from adapter.store.requests import NewTurn
 from adapter.store.sql import query
 from adapter.store.turns import Start
-from adapter.writer import Claim, assert_claim, take
 
 
 @pytest_asyncio.fixture

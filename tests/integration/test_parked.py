@@ -22,7 +22,7 @@ from typing_extensions import TypedDict
 from adapter import parked
 from adapter.entry import Entry, Outcome
 from adapter.parked import Parked, Run
-from adapter.writer import Claim
+from adapter.store.claims import Claim
 from tests.servers import Postgres
 from tests.stack import stack
 from workflows import names

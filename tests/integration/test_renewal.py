@@ -16,9 +16,11 @@ from adapter import parked
 from adapter.errors import Overtaken
 from adapter.saver import FencedSaver
 from adapter.store import requests
+from adapter.store.claims import Claim, Renewal, take
+from adapter.store.event_log import Event
 from adapter.store.pool import Pool, create_pool
 from adapter.store.requests import NewTurn
-from adapter.writer import Claim, Event, FencedWriter, Renewal, take
+from adapter.writer import FencedWriter
 from tests.integration.test_parked import FITS, Line, State, parked_run, plain
 from tests.servers import Postgres
 from tests.stack import Stack, stack

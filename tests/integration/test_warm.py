@@ -15,10 +15,11 @@ from typing_extensions import TypedDict
 
 from adapter.saver import FencedSaver
 from adapter.store import requests
+from adapter.store.claims import Claim, take
 from adapter.store.pool import Pool, create_pool
 from adapter.store.requests import NewTurn
 from adapter.warm import Values, Warm
-from adapter.writer import Claim, FencedWriter, take
+from adapter.writer import FencedWriter
 from tests.stack import Stack, stack
 from tests.workflow.resets import closed, reset
 

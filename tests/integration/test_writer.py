@@ -11,9 +11,11 @@ import pytest_asyncio
 
 from adapter.errors import StaleAttempt
 from adapter.store import requests
+from adapter.store.claims import Claim, take
+from adapter.store.event_log import Event
 from adapter.store.pool import Connection, Pool, create_pool, fetch_all
 from adapter.store.requests import NewTurn
-from adapter.writer import Claim, Event, FencedWriter, take
+from adapter.writer import FencedWriter
 
 
 @pytest_asyncio.fixture

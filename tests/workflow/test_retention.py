@@ -11,9 +11,9 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.retention import RetentionActivities
 from adapter.store import requests, turns
+from adapter.store.event_log import Event, append_events
 from adapter.store.pool import Pool, create_pool, fetch_all, fetch_one
 from adapter.store.requests import NewTurn
-from adapter.writer import Event, append_events
 from tests import servers
 from tests.graphs.shapes import linear
 from tests.graphs.slow import Switch, failing
