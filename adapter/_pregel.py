@@ -29,6 +29,7 @@ from langgraph._internal._constants import (
     ERROR,
     ERROR_SOURCE_NODE,
     INTERRUPT,
+    NO_WRITES,
     NULL_TASK_ID,
     PUSH,
 )
@@ -49,6 +50,11 @@ INTERRUPT_KEY = INTERRUPT
 NULL_TASK = NULL_TASK_ID
 
 AnyGraph = Pregel[Any, Any, Any, Any]
+
+
+def without_result(task_id: str) -> PendingWrite:
+    """Returns what a checkpoint's pending writes hold of a task that ended and wrote nothing."""
+    return (task_id, NO_WRITES, None)
 
 
 def check() -> None:

@@ -219,8 +219,10 @@ class Engine:
                 raise RuntimeError("LangGraph stopped before a node that nobody knows of")
             outcome = await self._conclude(turn, entry, writer, saver, gate, tap)
             if not outcome.finished:
-                remember = self._warm.keep if entry.whole else self._warm.add
-                remember(turn.turn_id, saver.values)
+                if entry.whole:
+                    self._warm.keep(turn.turn_id, saver.values, _roots(outcome))
+                else:
+                    self._warm.add(turn.turn_id, saver.values)
             return outcome
 
     async def _load(
@@ -236,10 +238,15 @@ class Engine:
         over = over and turn.applied
         if over:
             await writer.write(lambda conn: turns.restore_base(conn, turn))
+        beside = self._warm.side_by_side(turn.turn_id)
         remembered = self._warm.take if entry.whole else self._warm.share
         values = remembered(turn.turn_id)
         saver = FencedSaver(
-            self._pool, writer, hide=_hidden(entry), values=values if entry.attempt == 1 else None
+            self._pool,
+            writer,
+            hide=_hidden(entry),
+            beside=beside if entry.attempt == 1 else frozenset(),
+            values=values if entry.attempt == 1 else None,
         )
         plan = await make_plan(
             self._pool,
@@ -370,6 +377,11 @@ class Engine:
             lambda conn: turns.finish(conn, turn.turn_id, status="success", thread_status="interrupted")
         )
         return Outcome(finished=True)
+
+
+def _roots(outcome: Outcome) -> frozenset[str]:
+    """Returns the tasks of the root graph that go on."""
+    return frozenset((*effect.within, effect.task_id)[0] for effect in outcome.frontier)
 
 
 def _hidden(entry: Entry) -> tuple[str, frozenset[str]] | None:

@@ -68,6 +68,8 @@ class FencedSaver(BaseCheckpointSaver[str]):
         writer: the attempt's writer; None for a saver that only reads.
         hide: as `limit`: (checkpoint namespace, task ids): in this namespace only these tasks' pending writes
             are shown, so that a branch-limited run cannot finish a superstep it shares (I6).
+        beside: tasks of the same superstep that other branches run. LangGraph would prepare, start and suspend each of
+            them for each branch; it is told that they have ended, all but one, which keeps the superstep open.
         values: what is known of the thread's channel values; the attempt adds what it reads and stores.
     """
 
@@ -77,6 +79,7 @@ class FencedSaver(BaseCheckpointSaver[str]):
         writer: FencedWriter | None = None,
         *,
         hide: tuple[str, frozenset[str]] | None = None,
+        beside: frozenset[str] = frozenset(),
         values: Values | None = None,
     ) -> None:
         self._reader = AsyncPostgresSaver(cast("Any", pool))
@@ -86,6 +89,7 @@ class FencedSaver(BaseCheckpointSaver[str]):
         self.values: Values = {} if values is None else values
         self._origin = ""
         self._hide = hide
+        self._ended = frozenset(sorted(beside - hide[1])[1:]) if hide is not None else frozenset[str]()
         self._heads: dict[str, Head] = {}
         self._asked: set[str] = set()
         self._visits: dict[tuple[str, str], tuple[str, int]] = {}
@@ -217,7 +221,9 @@ class FencedSaver(BaseCheckpointSaver[str]):
             found = found._replace(pending_writes=_pregel.with_errors(found.pending_writes, errors))
         if self._hide is not None and ns == self._hide[0]:
             shown = {*self._hide[1], _pregel.NULL_TASK}
-            return found._replace(pending_writes=[w for w in found.pending_writes or [] if w[0] in shown])
+            writes = [w for w in found.pending_writes or [] if w[0] in shown]
+            ended = () if ns else map(_pregel.without_result, self._ended)
+            return found._replace(pending_writes=[*writes, *ended])
         return found
 
     async def alist(

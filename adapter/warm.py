@@ -37,26 +37,34 @@ class Warm:
     def __init__(self, turns: int) -> None:
         self._most = turns
         self._by_turn: OrderedDict[str, Values] = OrderedDict()
+        self._side_by_side: dict[str, frozenset[str]] = {}
 
     def take(self, turn_id: str) -> Values:
         """Returns what is remembered of a turn, and forgets it."""
+        self._side_by_side.pop(turn_id, None)
         return self._by_turn.pop(turn_id, {})
 
     def share(self, turn_id: str) -> Values:
         """Returns what is remembered of a turn, for one of several branches that run side by side."""
         return dict(self._by_turn.get(turn_id, {}))
 
+    def side_by_side(self, turn_id: str) -> frozenset[str]:
+        """Returns ids of tasks of the root graph that wait for their branches; they may have ended since."""
+        return self._side_by_side.get(turn_id, frozenset())
+
     def add(self, turn_id: str, values: Values) -> None:
         """Remembers what a branch read, unless another one that shared the values has failed: they are forgotten."""
         if turn_id in self._by_turn:
             self._by_turn[turn_id].update(values)
 
-    def keep(self, turn_id: str, values: Values) -> None:
-        """Remembers the values of a turn that goes on."""
+    def keep(self, turn_id: str, values: Values, side_by_side: frozenset[str] = frozenset()) -> None:
+        """Remembers the values of a turn that goes on, and which tasks of the root graph do so."""
         self._by_turn.setdefault(turn_id, {}).update(values)
         self._by_turn.move_to_end(turn_id)
+        self._side_by_side[turn_id] = side_by_side
         while len(self._by_turn) > self._most:
-            self._by_turn.popitem(last=False)
+            oldest, _ = self._by_turn.popitem(last=False)
+            self._side_by_side.pop(oldest, None)
 
 
 def note(values: Values, ns: str, versions: Mapping[str, Any], found: Mapping[str, Any]) -> None:
