@@ -115,6 +115,15 @@ class FencedSaver(BaseCheckpointSaver[str]):
         """Returns what was loaded for a namespace, or None."""
         return self._heads.get(ns)
 
+    def put_back(self, ns: str) -> int:
+        """Returns how many tasks LangGraph was told of as ended when it loaded `ns`, and shows the results of again."""
+        head = self._heads.get(ns)
+        ended = {task_id for task_id, task in head.tasks.items() if task.finished} if head else set[str]()
+        if self._hide is not None and ns == self._hide[0]:
+            ended &= self._hide[1]
+            return len(ended) + (0 if ns else len(self._ended))
+        return len(ended)
+
     def serves(self, ns: str) -> bool:
         """Whether the graph at `ns` keeps its checkpoints here."""
         return ns in self._asked

@@ -191,15 +191,13 @@ class Tap:
 
     def _open(self, ns: Namespace) -> _Loop:
         name = "|".join(ns)
-        head = self._saver.head(name)
         if ns:
             before = self._gate.entered_before.get(name, False)
             # The first entry of a turn may go on where an earlier turn stopped: that is shown once.
             before = before and (not self._first or self._was_shown(name))
         else:
             before = not self._first or self._was_shown("")
-        finished = sum(task.finished for task in head.tasks.values()) if head else 0
-        return _Loop(before, cached_left=finished)
+        return _Loop(before, cached_left=self._saver.put_back(name))
 
     def _was_shown(self, ns: str) -> bool:
         """Whether an earlier attempt of the turn's first entry has shown this loop's opening."""

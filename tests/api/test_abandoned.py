@@ -12,9 +12,9 @@ from langgraph.types import interrupt
 
 from adapter.effects import effect
 from adapter.store import requests
-from adapter.store.requests import NewTurn
 from tests.api.graphs import Held, State
-from tests.api.serving import Serving, fresh, serving
+from tests.api.serving import Serving, serving
+from tests.rows import record
 from tests.servers import Postgres
 
 
@@ -143,8 +143,7 @@ async def test_an_edit_that_leaves_nothing_to_run_ends_it(api: Serving) -> None:
 async def test_a_turn_cancelled_before_it_began_does_not_count(api: Serving, told: str, listed: bool) -> None:
     thread = await api.thread()
     run = await _run(api, thread, told)
-    new = NewTurn(thread, "graph", fresh(), {}, {}, {}, "enqueue", None, False)
-    pending = (await requests.record_turn(api.stack.pool, new)).row["turn_id"]
+    _, pending = await record(api.stack.pool, thread)
     await api.http.post(f"/threads/{thread}/runs/{pending}/cancel", params={"wait": 1})
 
     assert (await api.http.get(f"/threads/{thread}")).json()["status"] == "interrupted"

@@ -13,13 +13,13 @@ import pytest_asyncio
 from adapter.errors import NotStorable, StaleAttempt, StoreUnavailable
 from adapter.event_batches import EventBatches
 from adapter.store import requests
-from adapter.store.claims import Claim, take
+from adapter.store.claims import Claim
 from adapter.store.event_log import Event
 from adapter.store.pool import Pool, create_pool, fetch_all
-from adapter.store.requests import NewTurn
 from adapter.writer import FencedWriter
 from api import event_pages
 from api.event_pages import EventPages
+from tests import rows
 
 
 @pytest_asyncio.fixture
@@ -29,18 +29,15 @@ async def pool(database_url: str) -> AsyncGenerator[Pool]:
 
 
 async def claimed(pool: Pool, thread: str | None = None, attempt: int = 1) -> Claim:
-    it = Claim(thread or str(uuid.uuid4()), "", 1, attempt)
     if thread is None:
-        await requests.create_thread(pool, it.thread_id, {})
-    async with pool.connection() as conn:
-        await take(conn, it, pool)
-    return it
+        thread = str(uuid.uuid4())
+        await requests.create_thread(pool, thread, {})
+    return await rows.claim(pool, thread, "", 1, attempt)
 
 
 async def writer_of(pool: Pool, batches: EventBatches) -> FencedWriter:
     it = await claimed(pool)
-    new = NewTurn(it.thread_id, "graph", str(uuid.uuid4()), {}, {}, {}, "enqueue", None, False)
-    turn_id = str((await requests.record_turn(pool, new)).row["turn_id"])
+    _, turn_id = await rows.record(pool, it.thread_id)
     return FencedWriter(pool, it, turn_id, token_delay=0, batches=batches)
 
 
@@ -144,9 +141,9 @@ async def test_pages_of_many_turns_are_read_at_once(pool: Pool) -> None:
     found = await asyncio.gather(*(pages.read(writer.turn_id, 1) for writer in writers))
     gone = await pages.read(str(uuid.uuid4()), 0)
 
-    for count, rows in enumerate(found):
-        assert {row["last_offset"] for row in rows} == {count % 5}
-        assert [row["offset"] for row in rows if row["offset"]] == list(range(2, count % 5 + 1))
+    for count, page in enumerate(found):
+        assert {row["last_offset"] for row in page} == {count % 5}
+        assert [row["offset"] for row in page if row["offset"]] == list(range(2, count % 5 + 1))
     assert list(gone) == []
 
 

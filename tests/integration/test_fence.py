@@ -12,12 +12,12 @@ from langchain_core.runnables import RunnableConfig
 
 from adapter.errors import StaleAttempt
 from adapter.saver import FencedSaver
-from adapter.store import requests, turns
-from adapter.store.claims import Claim, take
+from adapter.store import turns
+from adapter.store.claims import Claim
 from adapter.store.event_log import Event
 from adapter.store.pool import Connection, Pool, create_pool, fetch_all
-from adapter.store.requests import NewTurn
 from adapter.writer import FencedWriter
+from tests.rows import claim, record
 
 
 @pytest_asyncio.fixture
@@ -28,18 +28,7 @@ async def pool(database_url: str) -> AsyncIterator[Pool]:
 
 @pytest_asyncio.fixture
 async def turn(pool: Pool) -> tuple[str, str]:
-    thread = str(uuid.uuid4())
-    await requests.create_thread(pool, thread, {})
-    new = NewTurn(thread, "graph", str(uuid.uuid4()), {}, {}, {}, "enqueue", None, False)
-    recorded = await requests.record_turn(pool, new)
-    return thread, str(recorded.row["turn_id"])
-
-
-async def claim(pool: Pool, thread: str, scope: str, token: int, attempt: int = 1) -> Claim:
-    it = Claim(thread, scope, token, attempt)
-    async with pool.connection() as conn:
-        await take(conn, it, pool)
-    return it
+    return await record(pool)
 
 
 async def write(pool: Pool, it: Claim, turn_id: str) -> None:

@@ -18,9 +18,9 @@ from adapter.errors import NotFound
 from adapter.store import requests, stops, thread_prune, turns
 from adapter.store.claims import Claim, assert_claim, take
 from adapter.store.pool import Connection, Pool, create_pool
-from adapter.store.requests import NewTurn
 from adapter.store.sql import query
 from adapter.store.turns import Start
+from tests import rows
 
 
 @pytest_asyncio.fixture
@@ -58,14 +58,8 @@ Attempt = Callable[[Connection, str], Awaitable[None]]
 @pytest_asyncio.fixture
 async def turn(pool: Pool) -> tuple[str, str, Claim]:
     """A thread, a turn that waits on it, and the claim of an attempt."""
-    thread = str(uuid.uuid4())
-    await requests.create_thread(pool, thread, {})
-    new = NewTurn(thread, "graph", str(uuid.uuid4()), {}, {}, {}, "enqueue", None, False)
-    turn_id = str((await requests.record_turn(pool, new)).row["turn_id"])
-    claim = Claim(thread, "", 10, 1)
-    async with pool.connection() as conn:
-        await take(conn, claim, pool)
-    return thread, turn_id, claim
+    thread, turn_id = await rows.record(pool)
+    return thread, turn_id, await rows.claim(pool, thread, "", 10)
 
 
 @ATTEMPTS

@@ -15,12 +15,11 @@ from langgraph.checkpoint.base import empty_checkpoint
 from adapter import parked
 from adapter.errors import Overtaken
 from adapter.saver import FencedSaver
-from adapter.store import requests
-from adapter.store.claims import Claim, Renewal, take
+from adapter.store.claims import Claim, Renewal
 from adapter.store.event_log import Event
 from adapter.store.pool import Pool, create_pool
-from adapter.store.requests import NewTurn
 from adapter.writer import FencedWriter
+from tests import rows
 from tests.integration.test_parked import FITS, Line, State, parked_run, plain
 from tests.servers import Postgres
 from tests.stack import Stack, stack
@@ -51,12 +50,9 @@ class Held:
 @pytest_asyncio.fixture
 async def held(database_url: str) -> AsyncIterator[Held]:
     async with create_pool(database_url, size=4, name="test") as pool:
-        thread = str(uuid.uuid4())
-        await requests.create_thread(pool, thread, {})
-        new = NewTurn(thread, "graph", str(uuid.uuid4()), {}, {}, {}, "enqueue", None, False)
-        held = Held(pool, thread, str((await requests.record_turn(pool, new)).row["turn_id"]))
-        async with pool.connection() as conn:
-            await take(conn, held.old, pool)
+        thread, turn_id = await rows.record(pool)
+        held = Held(pool, thread, turn_id)
+        await rows.claim(pool, thread, "", *FIRST)
         async with FencedWriter(pool, held.old, held.turn_id, token_delay=0) as writer:
             held.head = await checkpoint(FencedSaver(pool, writer), thread)
         await held.run("UPDATE turns.turn SET status = 'running', run_id = 'run'")

@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
 
 from adapter.errors import StaleAttempt
-from adapter.store import requests
 from adapter.store.claims import Claim, take
 from adapter.store.event_log import Event
 from adapter.store.pool import Connection, Pool, create_pool, fetch_all
-from adapter.store.requests import NewTurn
 from adapter.writer import FencedWriter
+from tests import rows
 
 
 @pytest_asyncio.fixture
 async def opened(database_url: str) -> AsyncIterator[tuple[Pool, FencedWriter]]:
     async with create_pool(database_url, size=4, name="test") as pool:
-        thread = str(uuid.uuid4())
-        await requests.create_thread(pool, thread, {})
-        new = NewTurn(thread, "graph", str(uuid.uuid4()), {}, {}, {}, "enqueue", None, False)
-        turn_id = str((await requests.record_turn(pool, new)).row["turn_id"])
-        claim = Claim(thread, "", 1, 1)
-        async with pool.connection() as conn:
-            await take(conn, claim, pool)
-        async with FencedWriter(pool, claim, turn_id, token_delay=0.005) as writer:
+        thread, turn_id = await rows.record(pool)
+        async with FencedWriter(pool, await rows.claim(pool, thread), turn_id, token_delay=0.005) as writer:
             yield pool, writer
 
 

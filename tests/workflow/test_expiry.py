@@ -14,10 +14,11 @@ from activities.expiry import ExpiryActivities
 from adapter.errors import NotFound
 from adapter.store import requests
 from adapter.store.pool import Pool, create_pool, fetch_one
-from adapter.store.requests import Lifetime, NewTurn
+from adapter.store.requests import Lifetime
 from tests import servers
 from tests.graphs.shapes import linear
 from tests.graphs.slow import Switch, failing, waiting
+from tests.rows import record
 from tests.stack import Stack, stack
 from tests.workflow.resets import closed, reset
 from workflows import names
@@ -96,9 +97,7 @@ async def test_what_is_due_and_nothing_else(database_url: str) -> None:
             await _thread(pool, None, age=1_000_000),
         ]
         busy = await _thread(pool, DELETE, age=0)
-        await requests.record_turn(
-            pool, NewTurn(busy, "graph", str(uuid.uuid4()), {}, {}, {}, "enqueue", None, False)
-        )
+        await record(pool, busy)
         await _age(pool, busy, 61)
         assert await _expire(pool) == 5
         assert [await _exists(pool, thread) for thread in due] == [False] * 5

@@ -10,13 +10,13 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from activities.retention import RetentionActivities
-from adapter.store import requests, turns
+from adapter.store import turns
 from adapter.store.event_log import Event, append_events
 from adapter.store.pool import Pool, create_pool, fetch_all, fetch_one
-from adapter.store.requests import NewTurn
 from tests import servers
 from tests.graphs.shapes import linear
 from tests.graphs.slow import Switch, failing
+from tests.rows import record
 from tests.stack import stack
 from tests.workflow.resets import closed, reset
 from workflows import names
@@ -81,9 +81,7 @@ async def test_a_reset_after_it_goes_on_with_the_next_offset(database_url: str, 
 
 
 async def _turn(pool: Pool, events: int, *, days: float, status: str | None = "success") -> str:
-    thread = str((await requests.create_thread(pool, str(uuid.uuid4()), {}))["thread_id"])
-    new = NewTurn(thread, "graph", str(uuid.uuid4()), {}, {}, {}, "enqueue", None, False)
-    turn_id = str((await requests.record_turn(pool, new)).row["turn_id"])
+    _, turn_id = await record(pool)
     async with pool.connection() as conn, conn.transaction():
         if events:
             await append_events(conn, turn_id, [Event("custom", str(n)) for n in range(events)])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import uuid
 
 from adapter.store import requests
-from adapter.store.requests import NewTurn
 from tests.graphs.shapes import linear
 from tests.graphs.slow import Switch, waiting
+from tests.rows import record
 from tests.servers import Postgres
 from tests.stack import Stack, stack
 from tests.workflow.resets import closed, reset
@@ -16,9 +16,7 @@ from workflows import names
 
 async def _recorded_only(running: Stack, thread: str, text: str) -> str:
     await requests.create_thread(running.pool, thread, {}, if_exists="do_nothing")
-    request = {"input": {"trail": [text]}}
-    new = NewTurn(thread, "graph", str(uuid.uuid4()), request, {}, {}, "enqueue", None, False)
-    turn_id = str((await requests.record_turn(running.pool, new)).row["turn_id"])
+    _, turn_id = await record(running.pool, thread, {"input": {"trail": [text]}})
     async with running.pool.connection() as conn:
         await conn.execute(
             "UPDATE turns.turn SET created_at = now() - interval '1 hour' WHERE turn_id = %s", (turn_id,)
