@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import time
 from collections import OrderedDict
 from collections.abc import Coroutine
 from typing import Any, Final
@@ -76,7 +77,7 @@ class Run:
             return False
         self._awaited = (task_id, outcome.checkpoint)
         self._gate, self._writer = gate, writer
-        self._since = self._loop.time()
+        self._since = time.monotonic()
         self._goes_on = self._loop.create_future()
         self.waits = True
         writer.hold()
@@ -106,7 +107,8 @@ class Run:
 
     def comes_soon(self, entry: Entry) -> bool:
         """Whether Temporal cannot have given up the attempt, which began when this had begun to wait."""
-        return self._loop.time() - self._since < entry.timeout / 3
+        # Not the loop's time, which stands still within a tick: the process may have been frozen there.
+        return time.monotonic() - self._since < entry.timeout / 3
 
     def go_on(self, entry: Entry, *, claimed: bool = True) -> None:
         """Lets the effect run, for the activity that calls this, under its claim.
