@@ -120,6 +120,7 @@ class StepActivities:
             raise
 
     async def _enter(self, step: Step, first: bool) -> Outcome:
+        faultpoints.reached(faultpoints.BEFORE_CLAIM)
         info = activity.info()
         entry = Entry(
             claim=make_claim(step.thread_id, _scope(step)),

@@ -14,6 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
+BEFORE_CLAIM: Final = "step.begun"
 BEFORE_EFFECT: Final = "effect.before"
 AFTER_EFFECT: Final = "effect.acted"
 AFTER_JOURNAL: Final = "effect.journaled"

@@ -18,6 +18,7 @@ from tests.servers import Postgres
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
 ANYWHERE = (
+    faultpoints.BEFORE_CLAIM,
     faultpoints.BEFORE_INPUT,
     faultpoints.AFTER_INPUT,
     faultpoints.BEGIN_COMMITTED,
@@ -49,6 +50,7 @@ CELLS = [
 ]
 # Some more of them are field reports, in `tests/field/test_fr_02_05_08_28_faults.py`.
 FEW = [
+    Cell(faultpoints.BEFORE_CLAIM, "freeze", "sequence"),
     Cell(faultpoints.AFTER_EFFECT, "kill", "sequence"),
     Cell(faultpoints.IN_CHECKPOINT, "kill", "fan-out"),
     Cell(faultpoints.AFTER_EFFECT, "kill", "resumed"),
