@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Coroutine, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from temporalio import activity
@@ -137,7 +137,7 @@ class StepActivities:
             fork=step.fork,
             first_attempt_at=info.scheduled_time.timestamp(),
             heartbeat=beat_from_anywhere(),
-            timeout=_shortest(info.heartbeat_timeout, info.start_to_close_timeout),
+            timeout=_lost_after(info),
         )
         outcome = await self._engine.go_on(step.turn_id, entry)
         if outcome is None:
@@ -146,7 +146,10 @@ class StepActivities:
         return outcome
 
 
-def _shortest(*timeouts: timedelta | None) -> float:
+def _lost_after(info: activity.Info) -> float:
+    if info.retry_policy is not None and info.retry_policy.maximum_attempts == 1:
+        return 0.0
+    timeouts = (info.heartbeat_timeout, info.start_to_close_timeout)
     return min((timeout.total_seconds() for timeout in timeouts if timeout is not None), default=0.0)
 
 

@@ -30,7 +30,7 @@ from adapter.plan import plan as make_plan
 from adapter.rewind import rewind_subgraphs
 from adapter.saver import FencedSaver
 from adapter.store import turns
-from adapter.store.claims import Claim
+from adapter.store.claims import Claim, Renewal
 from adapter.store.pool import Connection, Pool
 from adapter.store.turns import FINAL, TurnRow
 from adapter.tap import Asked, Tap
@@ -138,7 +138,7 @@ class Engine:
         except Exception as exc:
             self._warm.take(turn_id)
             # By a writer of its own: the attempt's may be what failed.
-            async with self._writer(turn_id, entry.claim) as writer:
+            async with self._writer(turn_id, entry.claim, run.renewal) as writer:
                 error = error_json(exc)
                 await writer.write(lambda conn: turns.set_error(conn, turn_id, error))
             raise NodeFailed(exc) from exc
@@ -155,8 +155,15 @@ class Engine:
                 writer.raise_error()
                 raise
 
-    def _writer(self, turn_id: str, claim: Claim) -> FencedWriter:
-        return FencedWriter(self._pool, claim, turn_id, token_delay=self._token_delay, batches=self._batches)
+    def _writer(self, turn_id: str, claim: Claim, renewal: Renewal | None = None) -> FencedWriter:
+        return FencedWriter(
+            self._pool,
+            claim,
+            turn_id,
+            token_delay=self._token_delay,
+            batches=self._batches,
+            renewal=renewal,
+        )
 
     async def _enter(
         self, turn: TurnRow, entry: Entry, run: Run, writer: FencedWriter, *, reset: bool, elsewhere: bool

@@ -29,7 +29,7 @@ class Entry:
         fork: whether to go on from there, leaving what the thread has stored since then behind.
         first_attempt_at: Unix time of the first attempt, if known.
         heartbeat: records progress with Temporal; callable from any thread.
-        timeout: seconds after which Temporal may take the attempt for lost, at the earliest.
+        timeout: seconds after which Temporal may take the attempt for lost, at the earliest; 0 if no other follows it.
     """
 
     claim: Claim

@@ -51,6 +51,12 @@ class Run:
         self._told: asyncio.Future[Outcome] = self._loop.create_future()
         self._goes_on: asyncio.Future[bool] = self._loop.create_future()
         self._context = contextvars.copy_context()
+        self._went_on = False
+
+    @property
+    def renewal(self) -> Renewal | None:
+        """How the running activity's claim is taken, if it has not been yet."""
+        return self._writer.renewal if self._went_on else None
 
     def begin(self, whole: Coroutine[Any, Any, Outcome]) -> None:
         """Starts it; `whole` returns the outcome of the activity that is its last."""
@@ -121,6 +127,7 @@ class Run:
         now = contextvars.copy_context()
         renewal = None if claimed else Renewal(self._writer.claim, self._run_id, self._awaited[1])
         self._writer.go_on(entry.claim, renewal)
+        self._went_on = True
         self._gate.goes_on(
             allow=frozenset(entry.allow),
             held=frozenset(entry.held),

@@ -13,16 +13,17 @@ Next: `adapter/saver.py` (checkpoint writes) and `adapter/store/event_log.py` (w
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from adapter import faultpoints
 from adapter.cancelling import outlast
-from adapter.errors import StaleAttempt
+from adapter.errors import StaleAttempt, StoreUnavailable
 from adapter.event_batches import EventBatches
 from adapter.store.claims import Claim, Renewal, assert_claim, renew_claim
 from adapter.store.event_log import Event, Need, append_events
-from adapter.store.pool import Connection, Pool, one_trip
+from adapter.store.pool import Connection, Pool, ending_blockers, one_trip
 
 Operation = Callable[[Connection], Awaitable[None]]
 
@@ -60,6 +61,7 @@ class FencedWriter:
         *,
         token_delay: float,
         batches: EventBatches | None = None,
+        renewal: Renewal | None = None,
     ) -> None:
         self.claim = claim
         self.turn_id = turn_id
@@ -75,7 +77,8 @@ class FencedWriter:
         self._wake = asyncio.Event()
         self._goes_on = asyncio.Event()
         self._goes_on.set()
-        self._renewal: Renewal | None = None
+        self.renewal = renewal
+        self._renew_at = 0.0
         self._urgent_at: float | None = None
         self._committed_at = self._loop.time()
         self._took = 0.0
@@ -104,10 +107,14 @@ class FencedWriter:
     def go_on(self, claim: Claim, renewal: Renewal | None = None) -> None:
         """Stores under this claim from now on; with a renewal, it is not taken yet."""
         self.claim = claim
-        self._renewal = renewal
+        self.renewal = renewal
         self._goes_on.set()
         if renewal is not None:
-            self._schedule(_RENEWAL_SECONDS)
+            self._renew_later()
+
+    def _renew_later(self) -> None:
+        self._renew_at = self._loop.time() + _RENEWAL_SECONDS
+        self._schedule(_RENEWAL_SECONDS)
 
     def raise_error(self) -> None:
         """Raises what made a batch fail, if one did.
@@ -212,7 +219,7 @@ class FencedWriter:
     async def drain(self) -> None:
         """Waits until everything queued so far is committed, events that wait for a write included."""
         self.raise_error()
-        if self._events or self._ops or self._committing or self._renewal is not None:
+        if self._events or self._ops or self._committing or self.renewal is not None:
             self._release()
             await self.write(_nothing)
 
@@ -231,10 +238,12 @@ class FencedWriter:
             await self._wait()
             await self._goes_on.wait()
             ops, events = self._cut()
-            if ops or events or self._renewal is not None:
+            if ops or events:
                 await self._commit(ops, events)
             elif self._closing:
                 return
+            elif self.renewal is not None and self.error is None:
+                await self._renew_in_time()
 
     async def _wait(self) -> None:
         while not self._closing:
@@ -273,6 +282,21 @@ class FencedWriter:
             self._schedule(self._token_delay)
         return ops, events
 
+    async def _renew_in_time(self) -> None:
+        """Takes the claim alone if it is time. Nothing is lost if that fails: what is stored next takes it."""
+        left = self._renew_at - self._loop.time()
+        if left > 0:
+            self._schedule(left)
+            return
+        try:
+            await self._transaction((), ())
+        except StoreUnavailable:
+            self._renew_later()
+        except BaseException as exc:
+            self._fail((), exc)
+            if not isinstance(exc, Exception):
+                raise
+
     async def _commit(self, ops: Sequence[_Op], events: Sequence[Event]) -> None:
         try:
             if self.error is not None:
@@ -282,9 +306,7 @@ class FencedWriter:
             if ops or not await self._alone(events):
                 await self._transaction(ops, events)
         except BaseException as exc:
-            self.error = self.error or exc
-            self._renewal = None
-            _fail([*(op.done for op in ops), *self._awaited.values()], exc)
+            self._fail(ops, exc)
             if not isinstance(exc, Exception):
                 raise
             return
@@ -299,36 +321,38 @@ class FencedWriter:
             if not done.done():
                 done.set_result(None)
 
+    def _fail(self, ops: Sequence[_Op], exc: BaseException) -> None:
+        self.error = self.error or exc
+        for future in (*(op.done for op in ops), *self._awaited.values()):
+            if not future.done():
+                future.set_exception(exc)
+                future.exception()  # LangGraph may have stopped listening
+
     async def _transaction(self, ops: Sequence[_Op], events: Sequence[Event]) -> None:
         faultpoints.reached(faultpoints.BEFORE_CHECKPOINT)
-        async with one_trip(self._pool) as conn:
-            if self._renewal is None:
-                await assert_claim(conn, self.claim)
-            else:
-                await renew_claim(conn, self.claim, self._renewal, self.turn_id)
-            for op in ops:
-                if op.first is not None:
-                    await op.first(conn)
-            for op in ops:
-                await op.run(conn)
-            if events:
-                await append_events(conn, self.turn_id, events)
-            faultpoints.reached(faultpoints.IN_CHECKPOINT)
-        self._renewal = None
+        with contextlib.ExitStack() as until_stored:
+            async with one_trip(self._pool) as conn:
+                if self.renewal is None:
+                    await assert_claim(conn, self.claim)
+                else:
+                    until_stored.enter_context(ending_blockers(self._pool, conn))
+                    await renew_claim(conn, self.claim, self.renewal, self.turn_id)
+                for op in ops:
+                    if op.first is not None:
+                        await op.first(conn)
+                for op in ops:
+                    await op.run(conn)
+                if events:
+                    await append_events(conn, self.turn_id, events)
+                faultpoints.reached(faultpoints.IN_CHECKPOINT)
+        self.renewal = None
         faultpoints.reached(faultpoints.AFTER_CHECKPOINT)
 
     async def _alone(self, events: Sequence[Event]) -> bool:
         """Stores events together with those of other turns; returns whether they were."""
-        if self._batches is None or self.claim.scope or self._renewal is not None:
+        if self._batches is None or self.claim.scope or self.renewal is not None:
             return False
         return await self._batches.append(self.claim, self.turn_id, events)
-
-
-def _fail(waiting: Sequence[asyncio.Future[None]], exc: BaseException) -> None:
-    for future in waiting:
-        if not future.done():
-            future.set_exception(exc)
-            future.exception()  # LangGraph may have stopped listening
 
 
 async def _nothing(_: Connection) -> None:

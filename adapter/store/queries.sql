@@ -168,8 +168,10 @@ SELECT * FROM turns.thread WHERE thread_id = %(thread_id)s FOR UPDATE
 -- name: lock_fence
 -- Makes a turn's begin wait until this transaction ended, which waits for those of attempts under way. Locks are taken
 -- in one order, or transactions would wait for each other: the fence (an attempt's transaction begins with it), then
--- the thread, then its turns.
-SELECT token FROM turns.fence WHERE thread_id = %(thread_id)s AND scope = '' FOR UPDATE
+-- the thread, then its turns. A thread whose first turn has not begun gets a fence here, to have one to lock.
+INSERT INTO turns.fence AS f (thread_id, scope, token, attempt)
+SELECT thread_id, '', 0, 0 FROM turns.thread WHERE thread_id = %(thread_id)s
+ON CONFLICT (thread_id, scope) DO UPDATE SET token = f.token
 
 -- name: lock_fence_now
 -- As `lock_fence`, for a transaction that holds the thread already and therefore must not wait: fails instead.

@@ -11,6 +11,7 @@ import contextlib
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 
+import psycopg
 import pytest
 import pytest_asyncio
 
@@ -75,6 +76,18 @@ async def test_a_change_of_the_fence_waits_for_an_attempt(
         await _waits(pool)
         await attempt(conn, turn_id)
     await changing
+
+
+async def test_a_first_attempt_waits_for_a_delete(pool: Pool) -> None:
+    """No turn of the thread has begun, so nobody has claimed anything in it yet."""
+    thread, _ = await rows.record(pool)
+    async with pool.connection() as conn, conn.transaction():
+        await conn.execute(query("lock_fence"), {"thread_id": thread})
+        claiming = asyncio.create_task(rows.claim(pool, thread, "", 10))
+        await _waits(pool)
+        await conn.execute(query("delete_thread"), {"thread_id": thread})
+    with pytest.raises(psycopg.errors.ForeignKeyViolation):
+        await claiming
 
 
 @pytest.mark.parametrize("attempt", [_starts, _takes_up], ids=["starts", "is adopted"])

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import threading
 import uuid
 from collections.abc import AsyncIterator
 from typing import Any
 
+import psycopg
 import pytest
 import pytest_asyncio
 from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.types import interrupt
 
+from activities.step import make_claim
 from adapter import parked
 from adapter.errors import Overtaken
 from adapter.saver import FencedSaver
@@ -183,6 +187,95 @@ async def test_a_node_that_fails_at_once_fails_its_turn(postgres: Postgres, temp
     async with stack(postgres.clone(), temporal, {"graph": line.make}) as running:
         row = await running.turn(thread=str(uuid.uuid4()), input={"trail": []})
     assert (row["status"], row["error"]["error"]) == ("error", "ValueError")
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "asks"),
+    [
+        ("a\x00b", "NotStorable", True),
+        (threading.Lock(), "TypeError", True),
+        (threading.Lock(), "TypeError", False),
+    ],
+    ids=["asks nul", "asks lock", "returns lock"],
+)
+async def test_a_first_write_that_cannot_be_stored(
+    postgres: Postgres, temporal: str, value: Any, error: str, asks: bool
+) -> None:
+    def says(state: State) -> Any:
+        return {"trail": [interrupt(value) if asks else value]}
+
+    line = Line(*plain("a"), ("b", says, {}))
+    async with stack(postgres.clone(), temporal, {"graph": line.make}) as running:
+        row = await running.turn(thread=str(uuid.uuid4()), input={"trail": []})
+    assert (row["status"], row["error"]["error"]) == ("error", error)
+
+
+async def _cut_off(url: str) -> None:
+    """Ends the connections of the worker."""
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as conn:
+        await conn.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
+            "AND pid <> pg_backend_pid() AND application_name <> 'test'"
+        )
+
+
+async def test_a_node_that_fails_without_postgres(postgres: Postgres, temporal: str) -> None:
+    url, tried = postgres.clone(), list[int]()
+
+    async def fails(state: State) -> Any:
+        tried.append(1)
+        if len(tried) == 1:
+            await _cut_off(url)
+        raise ValueError("no")
+
+    async with stack(url, temporal, {"graph": Line(*plain("a"), ("b", fails, {})).make}) as running:
+        row = await running.turn(thread=str(uuid.uuid4()), input={"trail": []})
+    assert (row["status"], row["error"]["error"]) == ("error", "ValueError")
+
+
+async def test_a_claim_that_cannot_be_taken_at_once_costs_nothing(postgres: Postgres, temporal: str) -> None:
+    url, ran = postgres.clone(), list[str]()
+
+    async def long(state: State) -> Any:
+        ran.append("b")
+        await _cut_off(url)
+        await asyncio.sleep(1.5)
+        return {"trail": ["b"]}
+
+    async with stack(
+        url, temporal, {"graph": Line(*plain("a"), ("b", long, {}), *plain("c")).make}
+    ) as running:
+        row = await running.turn(thread=str(uuid.uuid4()), input={"trail": []})
+    assert (row["status"], ran) == ("success", ["b"])
+
+
+async def test_only_an_attempt_that_may_be_followed_by_another_claims_late(
+    postgres: Postgres, temporal: str
+) -> None:
+    claimed = list[bool]()
+
+    async def looks(state: State) -> Any:
+        row = await _on(running, "SELECT token FROM turns.fence WHERE scope = ''")
+        claimed.append(row["token"] == make_claim("").token)
+        return {"trail": ["n"]}
+
+    nodes: Any = [
+        ("a", looks, {}),
+        ("b", looks, {}),
+        ("c", looks, {"metadata": {"durable": {"max_attempts": 1}}}),
+    ]
+    async with stack(postgres.clone(), temporal, {"graph": Line(*nodes).make}) as running:
+        assert (await running.turn(thread=str(uuid.uuid4()), input={"trail": []}))["status"] == "success"
+    assert claimed == [False, False, True]
+
+
+async def test_whoever_keeps_it_from_its_claim_is_ended(held: Held) -> None:
+    frozen = await psycopg.AsyncConnection.connect(str(held.pool.conninfo))
+    await frozen.execute("SELECT 1 FROM turns.fence FOR SHARE")
+    async with asyncio.timeout(10):
+        await goes_on(held)
+    await frozen.close()
+    assert await held.fence() == SECOND
 
 
 async def test_a_turn_ends_with_its_last_nodes_result(postgres: Postgres, temporal: str) -> None:
