@@ -81,6 +81,7 @@ class FencedWriter:
         self._renew_at = 0.0
         self._urgent_at: float | None = None
         self._committed_at = self._loop.time()
+        self._streamed_at = 0.0
         self._took = 0.0
         self._committing = False
         self._closing = False
@@ -128,7 +129,8 @@ class FencedWriter:
     def emit(self, event: Event) -> None:
         """Queues an event, which waits a little for company. Only on the event loop's thread.
 
-        A token that comes after a silence does not wait. The longer a commit takes, the more tokens share the next one.
+        A token that comes first, or after a silence, does not wait. The longer a commit of tokens takes, the more
+        tokens share the next one.
         """
         if self.error is not None:
             return
@@ -137,7 +139,7 @@ class FencedWriter:
         self._events.append(event)
         delay = self._token_delay
         if event.task is not None:
-            delay = max(0.0, self._committed_at + max(delay, _SHARE * self._took) - now)
+            delay = max(0.0, self._streamed_at + max(delay, _SHARE * self._took) - now)
         self._schedule(delay)
 
     async def write(self, run: Operation, *, provides: Need | None = None) -> None:
@@ -313,7 +315,8 @@ class FencedWriter:
         finally:
             self._committing = False
         self._committed_at = self._loop.time()
-        self._took = self._committed_at - began
+        if any(event.task is not None for event in events):
+            self._streamed_at, self._took = self._committed_at, self._committed_at - began
         provided = {op.provides for op in ops if op.provides is not None}
         self._stored |= provided
         awaited = [self._awaited.pop(need) for need in provided & self._awaited.keys()]

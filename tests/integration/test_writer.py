@@ -157,3 +157,15 @@ async def test_a_cancelled_attempt_that_is_stale_says_so(opened: tuple[Pool, Fen
 
     with pytest.raises(StaleAttempt, match="is claimed by 2/1, not by this attempt 1/1"):
         await running
+
+
+async def test_the_first_token_does_not_wait(opened: tuple[Pool, FencedWriter]) -> None:
+    pool, outer = opened
+    async with FencedWriter(pool, outer.claim, outer.turn_id, token_delay=60) as writer:
+        await writer.write(nothing)  # what a turn begins with
+
+        writer.emit(Event("messages", "1", task="node:1"))
+
+        async with asyncio.timeout(10):
+            while await stored(pool, writer) != ["messages"]:
+                await asyncio.sleep(0.01)
