@@ -367,12 +367,13 @@ class Engine:
         faultpoints.reached(faultpoints.BEFORE_END)
         # Goes with what the last nodes have stored and shown, if that is not under way.
         await writer.finish(
-            lambda conn: turns.end(
+            lambda conn: turns.finish(
                 conn,
                 turn.turn_id,
                 status="success",
                 thread_status="interrupted" if waits else "idle",
                 interrupts=interrupts,
+                held=True,
             ),
             first=lambda conn: turns.hold_thread(conn, turn.turn_id),
         )

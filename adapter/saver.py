@@ -68,8 +68,8 @@ class FencedSaver(BaseCheckpointSaver[str]):
         writer: the attempt's writer; None for a saver that only reads.
         hide: as `limit`: (checkpoint namespace, task ids): in this namespace only these tasks' pending writes
             are shown, so that a branch-limited run cannot finish a superstep it shares (I6).
-        beside: tasks of the same superstep that other branches run. LangGraph would prepare, start and suspend each of
-            them for each branch; it is told that they have ended, all but one, which keeps the superstep open.
+        beside: tasks of the same superstep that other branches run. LangGraph would start and suspend each of them for
+            each branch; it is told that they have ended, all but one, which keeps the superstep open.
         values: what is known of the thread's channel values; the attempt adds what it reads and stores.
     """
 

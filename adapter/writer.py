@@ -51,6 +51,10 @@ class FencedWriter:
 
     After a batch failed every later write fails with the same error: an attempt whose claim is stale, or whose
     database went away, is over.
+
+    Attributes:
+        renewal: how the claim is taken with the first transaction; None once it is, and for one that was taken before.
+        error: what made a batch fail.
     """
 
     def __init__(

@@ -320,25 +320,14 @@ async def finish(
     thread_status: str,
     interrupts: Mapping[str, Any] | None = None,
     error: Mapping[str, Any] | None = None,
+    held: bool = False,
 ) -> None:
     """Gives a turn its final status, and its thread the status that follows; in the caller's transaction.
 
-    Does nothing to a turn that is final already.
+    Does nothing to a turn that is final already. `held` says that the transaction has locked the thread.
     """
-    await hold_thread(conn, turn_id)
-    await end(conn, turn_id, status=status, thread_status=thread_status, interrupts=interrupts, error=error)
-
-
-async def end(
-    conn: Connection,
-    turn_id: str,
-    *,
-    status: str,
-    thread_status: str,
-    interrupts: Mapping[str, Any] | None = None,
-    error: Mapping[str, Any] | None = None,
-) -> None:
-    """As `finish`, for a caller that holds the thread."""
+    if not held:
+        await hold_thread(conn, turn_id)
     await conn.execute(
         query("finish_turn"),
         {
