@@ -2,43 +2,55 @@
 
 A hundred answers that stream hold a million objects; Python would look through all of them whenever a quarter has been
 added, for up to half a second. What the young generations collect, nearly all garbage, is collected as always.
+
+Not by `gc.callbacks`: what they run lets other threads in wherever a collection may begin, also amid C code that is not
+written for that. Python 3.11's `ast.parse`, which LangGraph reads nodes with, fails then.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import gc
 import time
-from typing import Any, Final
+from collections.abc import AsyncGenerator
+from typing import Final
 
 _SHARE: Final = 500.0
 """A full collection is followed by the next one after so many times what it took, at the earliest."""
 
+_PAUSE_SECONDS: Final = 5.0
+"""Between two looks at whether one is due."""
+
 _NEVER: Final = 1_000_000
 
-
-class _Seldom:
-    """Called by Python before and after each collection."""
-
-    def __init__(self) -> None:
-        self._young, self._middle, self._old = gc.get_threshold()
-        self._began = 0.0
-        self._next_at = 0.0
-
-    def __call__(self, phase: str, info: dict[str, Any]) -> None:
-        if info["generation"] == 2:
-            if phase == "start":
-                self._began = time.monotonic()
-            else:
-                now = time.monotonic()
-                self._next_at = now + _SHARE * (now - self._began)
-                gc.set_threshold(self._young, self._middle, _NEVER)
-        elif self._next_at and phase == "stop" and time.monotonic() >= self._next_at:
-            self._next_at = 0.0
-            gc.set_threshold(self._young, self._middle, self._old)
+_found: list[tuple[int, int, int]] = []
+"""The thresholds that each one inside `collecting_seldom` found."""
 
 
-def collect_seldom() -> None:
+@contextlib.asynccontextmanager
+async def collecting_seldom() -> AsyncGenerator[None]:
     """Keeps what was made so far out of every collection, and full ones to a fifth of a percent of the time."""
     gc.freeze()
-    if not any(isinstance(one, _Seldom) for one in gc.callbacks):
-        gc.callbacks.append(_Seldom())
+    _found.append(gc.get_threshold())
+    young, middle, old = _found[0]
+    gc.set_threshold(young, middle, _NEVER)
+    task = asyncio.create_task(_collect(old), name="garbage")
+    try:
+        yield
+    finally:
+        task.cancel()
+        usual = _found[0]
+        _found.pop()
+        if not _found:
+            gc.set_threshold(*usual)
+
+
+async def _collect(due: int) -> None:
+    while True:
+        took = 0.0
+        if gc.get_count()[2] > due:
+            began = time.monotonic()
+            gc.collect()
+            took = time.monotonic() - began
+        await asyncio.sleep(max(_PAUSE_SECONDS, _SHARE * took))

@@ -20,7 +20,7 @@ from langgraph.store.postgres.aio import AsyncPostgresStore
 from starlette.middleware.cors import CORSMiddleware
 
 from adapter.errors import ConfigError
-from adapter.garbage import collect_seldom
+from adapter.garbage import collecting_seldom
 from adapter.graphs import Project, load_project
 from adapter.settings import Settings, load
 from adapter.store import schema
@@ -75,9 +75,8 @@ def build_app(settings: Settings, project: Project, *, client: TemporalClient | 
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-        async with _parts(settings, project, client) as parts:
+        async with _parts(settings, project, client) as parts, collecting_seldom():
             app.state.parts = parts
-            collect_seldom()
             log.info("API ready: graphs %s", ", ".join(project.graph_ids))
             yield
 

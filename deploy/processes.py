@@ -76,12 +76,12 @@ def worker(flags: Flags, name: str) -> None:
 
 async def _work(settings: Settings, project: Project) -> bool:
     from activities import stopping, worker
-    from adapter.garbage import collect_seldom
+    from adapter.garbage import collecting_seldom
 
-    collect_seldom()  # what is imported stays
     stop = asyncio.Event()
     _stop_on_signal(stop, settings.shutdown_grace + stopping.STOP_SECONDS + END_SECONDS)
-    return await worker.run(settings, project, stop)
+    async with collecting_seldom():  # what is imported stays
+        return await worker.run(settings, project, stop)
 
 
 def _stop_on_signal(stop: asyncio.Event, within: float) -> None:

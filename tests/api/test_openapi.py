@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
 from api.answers import ANSWERS
-from tests.api.fuzzing import Known, fuzz, name_of
+from tests.api.fuzzing import Known, apart, fuzz_apart, name_of
 from tests.api.graphs import asking, failing, steps
 from tests.api.serving import Serving
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(300),
-    # The worker beside it, in another thread, does.
-    pytest.mark.filterwarnings("ignore:Do not use the `random` module inside strategies"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 GRAPHS = {"graph": steps("a"), "asking": asking(), "failing": failing()}
 SETTINGS = {"queued_turns": 5}
 # Not in the document, or without an end.
 LEFT_OUT = ("GET /", "HEAD /", "HEAD /ok", "HEAD /info", "GET /threads/{thread_id}/progress/stream")
 
 
+@pytest.fixture(scope="module")
+def sender() -> Iterator[ProcessPoolExecutor]:
+    with apart() as process:
+        yield process
+
+
 @pytest.mark.parametrize("route", sorted(set(ANSWERS) - set(LEFT_OUT)), ids=name_of)
-async def test_answers_are_as_documented(api: Serving, route: str) -> None:
+async def test_answers_are_as_documented(api: Serving, sender: ProcessPoolExecutor, route: str) -> None:
     document = (await api.http.get("/openapi.json")).json()
     paths = await _there(api)
     known = Known(tuple(paths), tuple(GRAPHS))
-    assert await asyncio.to_thread(fuzz, document, api.url, route, known) > 0
+    sent = sender.submit(fuzz_apart, document, api.url, route, known)
+    assert await asyncio.wrap_future(sent) > 0
 
 
 async def _there(api: Serving) -> list[dict[str, str]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import weakref
 from collections.abc import Iterator
 
 import pytest
@@ -10,35 +12,64 @@ import pytest
 from adapter import garbage
 
 
+class Ring:
+    """Garbage that only a collection finds."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
 @pytest.fixture(autouse=True)
-def as_it_was() -> Iterator[None]:
-    threshold, callbacks = gc.get_threshold(), list(gc.callbacks)
-    # An API that ran in this process may have set it up.
-    gc.callbacks[:] = [one for one in callbacks if "_Seldom" not in repr(one)]
+def as_it_was(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    threshold = gc.get_threshold()
+    # An API that runs in this process may have set it up.
+    monkeypatch.setattr(garbage, "_found", [])
     gc.set_threshold(700, 10, 10)
     yield
-    gc.callbacks[:] = callbacks
     gc.set_threshold(*threshold)
     gc.unfreeze()
 
 
-def test_a_full_collection_is_not_followed_by_another_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = gc.get_threshold()
-    garbage.collect_seldom()
-    gc.collect()
-    assert gc.get_threshold()[:2] == before[:2]
-    assert gc.get_threshold()[2] > 1000 * before[2]
-
-    gc.collect(1)
-    assert gc.get_threshold() != before
-
-    monkeypatch.setattr(garbage.time, "monotonic", lambda: float("inf"))
+def old_ring() -> weakref.ref[Ring]:
+    """Returns a ring that has outlived the young generations, and is garbage."""
+    ring = Ring()
     gc.collect(0)
-    assert gc.get_threshold() == before
+    gc.collect(1)
+    return weakref.ref(ring)
 
 
-def test_it_is_set_up_once() -> None:
-    garbage.collect_seldom()
+def come_due() -> None:
+    for _ in range(20):
+        gc.collect(1)
+
+
+async def test_a_full_collection_comes_when_it_is_due_and_not_at_once_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(garbage, "_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(garbage, "_SHARE", 1e9)
     callbacks = list(gc.callbacks)
-    garbage.collect_seldom()
-    assert gc.callbacks == callbacks
+    async with garbage.collecting_seldom():
+        assert gc.get_threshold()[:2] == (700, 10)
+        assert gc.callbacks == callbacks
+        gc.collect()
+        await asyncio.sleep(0)  # none is due
+        ring = old_ring()
+        come_due()
+        assert ring() is not None  # Python does not do it by itself
+        await asyncio.sleep(0.01)
+        assert ring() is None
+
+        ring = old_ring()
+        come_due()
+        await asyncio.sleep(0.05)
+        assert ring() is not None
+    assert gc.get_threshold() == (700, 10, 10)
+
+
+async def test_two_in_a_process_leave_the_thresholds_as_they_were() -> None:
+    async with garbage.collecting_seldom():
+        async with garbage.collecting_seldom():
+            pass
+        assert gc.get_threshold()[2] > 10_000
+    assert gc.get_threshold() == (700, 10, 10)
