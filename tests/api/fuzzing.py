@@ -94,7 +94,7 @@ def fuzz_apart(document: dict[str, Any], url: str, route: str, known: Known) -> 
     """Does what `fuzz` does, and raises what can be told to another process."""
     try:
         return fuzz(document, url, route, known)
-    except Exception as exc:
+    except (Exception, BaseExceptionGroup) as exc:
         raise AssertionError("".join(traceback.format_exception(exc))) from None
 
 
