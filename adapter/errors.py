@@ -59,6 +59,18 @@ class TooMany(PublicError):
     status = 429
 
 
+class AssistantChanged(TurnsError):
+    """An assistant is not as it was when a request was put together; nothing was recorded. Retryable.
+
+    Attributes:
+        assistant_id: which one.
+    """
+
+    def __init__(self, assistant_id: str) -> None:
+        super().__init__(f"assistant {assistant_id} was changed meanwhile")
+        self.assistant_id = assistant_id
+
+
 class StaleAttempt(TurnsError):
     """A newer attempt claimed this scope; nothing this attempt wrote since then was kept. Not retryable."""
 

@@ -10,7 +10,7 @@ import uuid
 from psycopg.rows import DictRow
 
 from adapter import faultpoints, webhook
-from adapter.errors import NotFound
+from adapter.errors import AssistantChanged, NotFound
 from adapter.store import requests
 from adapter.store.requests import NewTurn
 from adapter.turn_request import starts_over
@@ -55,6 +55,23 @@ async def accept(
         TooMany: as many turns wait on the thread as may.
     """
     check_webhook(parts, body)
+    while True:
+        try:
+            return await _accept(parts, access, thread_id, body, key, temporary=temporary, waits=waits)
+        except AssistantChanged as exc:
+            parts.assistants.forget(exc.assistant_id)
+
+
+async def _accept(
+    parts: Parts,
+    access: Access,
+    thread_id: str,
+    body: RunCreate,
+    key: str | None,
+    *,
+    temporary: bool,
+    waits: bool,
+) -> DictRow:
     assistant = await assistant_of(parts, access, body.assistant_id)
     graph_id, assistant_id = str(assistant["graph_id"]), str(assistant["assistant_id"])
     asked = without_claims(await with_context(parts.project, graph_id, body.request()))
@@ -87,6 +104,7 @@ async def accept(
                 only=access.only,
                 delay=body.after_seconds,
                 makes=makes,
+                assistant_as_of=assistant["updated_at"] if assistant["system"] else None,
                 queued_turns=None if body.multitask_strategy in _CLEAR_QUEUE else parts.settings.queued_turns,
             ),
         )

@@ -43,6 +43,8 @@ class Assistants:
         self._pool = pool
         self._graphs = project.graph_ids
         self._system = {graph_id: assistant_id_of(graph_id) for graph_id in self._graphs}
+        # Graphs' own, as they were read last: most runs are of those.
+        self._read: dict[str, DictRow] = {}
 
     async def ensure_system(self) -> None:
         """Makes the assistant of each graph of the project, unless it exists."""
@@ -50,8 +52,12 @@ class Assistants:
 
     # ------------------------------------------------------------ find
 
+    def forget(self, assistant_id: str) -> None:
+        """Has an assistant read again; another process, or this one, has changed it."""
+        self._read.pop(assistant_id, None)
+
     async def for_run(self, name: str) -> DictRow:
-        """Returns the assistant that a run's body names.
+        """Returns the assistant that a run's body names; a graph's own may have been changed since it was read.
 
         Raises:
             NotFound: no assistant has this id.
@@ -63,9 +69,11 @@ class Assistants:
                 f"Invalid assistant: '{name}'. Must be either:\n- A valid assistant UUID, or\n"
                 f"- One of the registered graphs: {', '.join(self._graphs)}"
             )
-        found = await self._get(assistant_id)
+        found = self._read.get(assistant_id) or await self._get(assistant_id)
         if found is None:
             raise NotFound("Thread or assistant not found.")
+        if found["system"]:
+            self._read[assistant_id] = found
         return found
 
     async def in_path(self, name: str) -> DictRow:

@@ -44,7 +44,10 @@ class Parts:
     closing: asyncio.Event
 
 
-def _parts(request: Request) -> Parts:
+# FastAPI calls what is not `async` in a thread, which costs more than any of these.
+
+
+async def _parts(request: Request) -> Parts:
     return cast("Parts", request.app.state.parts)
 
 
@@ -63,11 +66,11 @@ def checked_uuid(text: str, what: str) -> str:
         raise Invalid(f"Invalid {what} ID: must be a UUID") from None
 
 
-def _thread_id(thread_id: str) -> str:
+async def _thread_id(thread_id: str) -> str:
     return checked_uuid(thread_id, "thread")
 
 
-def _run_id(run_id: str) -> str:
+async def _run_id(run_id: str) -> str:
     return checked_uuid(run_id, "run")
 
 
@@ -75,7 +78,7 @@ ThreadId = Annotated[str, Depends(_thread_id)]
 RunId = Annotated[str, Depends(_run_id)]
 
 
-def refuse_nul(request: Request) -> None:
+async def refuse_nul(request: Request) -> None:
     """Refuses a path or query that holds NUL, which no stored text can match.
 
     Raises:

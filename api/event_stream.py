@@ -27,6 +27,8 @@ log = logging.getLogger("turns.api")
 # A listening connection that died without a word is found out this late at most.
 _PING_SECONDS = 10.0
 _RECONNECT_SECONDS = 0.5
+# A turn that was pending a moment ago has not ended yet; it is looked at only now, should that be wrong.
+_PENDING_SECONDS = 0.1
 # Behind a turn's id: it has new events, but stands as it did.
 _EVENTS = "+"
 
@@ -178,12 +180,18 @@ class EventStreams:
         except StoreUnavailable:
             return None
 
-    async def until_final(self, turn_id: str) -> AsyncGenerator[DictRow | None]:
+    async def until_final(self, turn_id: str, *, pending: bool = False) -> AsyncGenerator[DictRow | None]:
         """Yields None after every `idle_seconds` of waiting, then the outcome once the status is final.
 
         Ends without an outcome when the turn was deleted.
+
+        Args:
+            turn_id: the turn.
+            pending: whether it was a moment ago, so that there is nothing to read yet.
         """
         with self._hub.watch(turn_id) as woken:
+            if pending:
+                await _woken_within(woken, _PENDING_SECONDS)
             while True:
                 woken.clear()
                 try:

@@ -13,9 +13,9 @@ from api.deps import Parts
 from api.sse import WAITING
 
 
-async def waited_for(parts: Parts, turn_id: str) -> AsyncGenerator[bytes]:
-    """Yields line breaks until the turn has ended, then its outcome."""
-    async for ended in parts.streams.until_final(turn_id):
+async def waited_for(parts: Parts, turn: DictRow) -> AsyncGenerator[bytes]:
+    """Yields line breaks until a turn, whose row was just read, has ended, then its outcome."""
+    async for ended in parts.streams.until_final(str(turn["turn_id"]), pending=turn["status"] == "pending"):
         if ended is None:
             yield WAITING
             continue

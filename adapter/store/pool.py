@@ -19,6 +19,7 @@ Pool: TypeAlias = AsyncConnectionPool[Connection]
 
 STALE = "TF001"  # raised by turns.assert_claim
 OVERTAKEN = "TF002"  # raised by turns.renew_claim
+NOT_FOUND = "TF003"  # raised by turns.not_found
 
 
 # Longer than any commit takes on a database that works.
@@ -121,7 +122,7 @@ async def store_errors() -> AsyncGenerator[None]:
         Overtaken: it refused to renew a claim; retryable.
         StoreUnavailable: the connection or the server is gone; retryable.
         StoreBusy: no connection came free in time; retryable.
-        NotFound: the thread was deleted; not retryable.
+        NotFound: the thread was deleted, or what a statement needs is not there; not retryable.
         NotStorable: PostgreSQL cannot hold a value; not retryable.
     """
     try:
@@ -131,6 +132,8 @@ async def store_errors() -> AsyncGenerator[None]:
             raise StaleAttempt(exc.diag.message_primary or "stale attempt") from None
         if exc.sqlstate == OVERTAKEN:
             raise Overtaken(exc.diag.message_primary or "overtaken") from None
+        if exc.sqlstate == NOT_FOUND:
+            raise NotFound(exc.diag.message_primary or "not found") from None
         if isinstance(exc, PoolTimeout):
             raise StoreBusy(f"no connection to PostgreSQL came free: {exc}") from None
         if isinstance(exc, psycopg.errors.ProgramLimitExceeded):

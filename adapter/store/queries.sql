@@ -287,6 +287,10 @@ WITH made AS (
 )
 SELECT * FROM made
 
+-- name: assistant_unchanged
+SELECT 1 AS one WHERE %(assistant_as_of)s::timestamptz IS NULL OR EXISTS (
+    SELECT 1 FROM turns.assistant WHERE assistant_id = %(assistant_id)s AND updated_at = %(assistant_as_of)s)
+
 -- name: get_assistant
 SELECT * FROM turns.assistant WHERE assistant_id = %(assistant_id)s
 
@@ -389,6 +393,9 @@ WITH t AS (
       -- All open turns but the first wait.
       AND (%(queued_turns)s::bigint IS NULL OR %(queued_turns)s >= (
           SELECT count(*) FROM turns.turn o WHERE o.thread_id = %(thread_id)s AND o.status IN ('pending', 'running')))
+      AND (%(assistant_as_of)s::timestamptz IS NULL OR EXISTS (
+          SELECT 1 FROM turns.assistant
+          WHERE assistant_id = %(assistant_id)s AND updated_at = %(assistant_as_of)s))
     RETURNING thread_id, last_seq
 )
 INSERT INTO turns.turn (
@@ -534,7 +541,8 @@ ORDER BY o.seq LIMIT 1
 -- name: start_turn
 -- pending ► running, or a later status when it is begun over. Stores what every later step of the turn needs to know, and
 -- keeps the pending writes of the checkpoint it starts from (and of subgraphs that wait there, if it goes on with them)
--- instead of those of the turn before. No row: the turn was cancelled or discarded meanwhile.
+-- instead of those of the turn before. Handled and behind: a turn that begins anew needs no errors of the turns before.
+-- Fails if the turn was cancelled or discarded meanwhile.
 WITH t AS (
     UPDATE turns.turn SET status = 'running', updated_at = now(), origin = %(origin)s, resume = %(resume)s,
         stop = %(stop)s, held = '{}', error = NULL,
@@ -546,6 +554,10 @@ WITH t AS (
             SELECT jsonb_build_object('status', rest_status, 'error', rest_error, 'interrupts', interrupts)
             FROM turns.thread WHERE thread_id = %(thread_id)s) ELSE prior_thread END
     WHERE turn_id = %(turn_id)s AND (status IN ('pending', 'running', 'error') OR %(over)s) RETURNING turn_id
+), thread AS (
+    UPDATE turns.thread SET origin = %(origin)s WHERE thread_id = %(thread_id)s
+), behind AS (
+    DELETE FROM turns.node_error WHERE thread_id = %(thread_id)s AND NOT %(continues)s
 ), unneeded AS (
     DELETE FROM turns.base_write WHERE thread_id = %(thread_id)s AND turn_id <> %(turn_id)s
 ), kept AS (
@@ -561,7 +573,8 @@ WITH t AS (
            k.task_path
     FROM t, kept k WHERE NOT %(over)s ON CONFLICT DO NOTHING
 )
-SELECT turn_id FROM t
+SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM t)
+    THEN turns.not_found(format('turn %%s was cancelled or discarded before it began', %(turn_id)s::text)) END
 
 -- name: adopt_turn
 -- any status ► running, by a run that Reset made, or running ► running by the next run of a long turn. Its thread is
@@ -960,7 +973,3 @@ ON CONFLICT (thread_id, task_id) DO UPDATE SET module = excluded.module, qualnam
 -- name: load_node_errors
 SELECT task_id, module, qualname, kind, arguments FROM turns.node_error
 WHERE thread_id = %(thread_id)s AND task_id = ANY (%(task_ids)s)
-
--- name: drop_node_errors
--- Handled and behind: a turn that begins anew needs none of the turns before.
-DELETE FROM turns.node_error WHERE thread_id = %(thread_id)s

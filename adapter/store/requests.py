@@ -10,6 +10,7 @@ import hashlib
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, cast
 
 import orjson
@@ -18,7 +19,7 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from adapter.errors import Conflict, Forbidden, NotFound, TooMany
+from adapter.errors import AssistantChanged, Conflict, Forbidden, NotFound, TooMany
 from adapter.store.only import EVERYTHING, Only
 from adapter.store.pool import Connection, Pool, execute, fetch_all, fetch_one, one_trip, store_errors
 from adapter.store.sql import query
@@ -40,6 +41,7 @@ class NewTurn:
         only: threads that whoever asks may run turns on.
         delay: seconds until it may begin, behind what its thread accepts meanwhile.
         makes: metadata that the thread is made with unless it exists, whoever's it is; None makes none.
+        assistant_as_of: when its assistant was last changed, for one that was read earlier; None does not ask.
     """
 
     thread_id: str
@@ -58,6 +60,7 @@ class NewTurn:
     only: Only = EVERYTHING
     delay: float = 0
     makes: Mapping[str, Any] | None = None
+    assistant_as_of: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,7 @@ async def record_turn(pool: Pool, new: NewTurn) -> Recorded:
         NotFound: the thread does not exist.
         Conflict: the thread is busy and the request refuses to wait, or the key was used for another request.
         TooMany: as many turns wait on the thread as may.
+        AssistantChanged: retryable with the assistant as it is now.
     """
     turn_id = turn_id_of(new.thread_id, new.idempotency_key)
     digest = _digest(new)
@@ -132,6 +136,7 @@ async def record_turn(pool: Pool, new: NewTurn) -> Recorded:
         "queued_turns": new.queued_turns,
         "only": new.only.sql(),
         "delay": new.delay,
+        "assistant_as_of": new.assistant_as_of,
     }
     # Nearly every request is new: all of it is sent at once.
     async with one_trip(pool) as conn:
@@ -153,6 +158,8 @@ async def record_turn(pool: Pool, new: NewTurn) -> Recorded:
             row = await (await _record(conn, params)).fetchone()
             if row is not None:
                 return Recorded(row, new=True)
+            if await (await conn.execute(query("assistant_unchanged"), params)).fetchone() is None:
+                raise AssistantChanged(new.assistant_id)
             if new.refuse_busy:
                 raise Conflict(BUSY)
             raise TooMany(_full(new.thread_id, new.queued_turns))

@@ -178,7 +178,7 @@ async def start(conn: Connection, turn: TurnRow, with_: Start) -> None:
         NotFound: it was cancelled or discarded since it was loaded; not retryable.
     """
     await hold_thread(conn, turn.turn_id)
-    cursor = await conn.execute(
+    await conn.execute(
         query("start_turn"),
         {
             "turn_id": turn.turn_id,
@@ -195,11 +195,6 @@ async def start(conn: Connection, turn: TurnRow, with_: Start) -> None:
             "over": with_.over,
         },
     )
-    if await cursor.fetchone() is None:
-        raise NotFound(f"turn {turn.turn_id} was cancelled or discarded before it began")
-    await conn.execute(query("set_thread_origin"), {"thread_id": turn.thread_id, "origin": with_.origin})
-    if with_.origin == turn.turn_id:
-        await conn.execute(query("drop_node_errors"), {"thread_id": turn.thread_id})
 
 
 async def adopt(conn: Connection, turn: TurnRow, run_id: str, *, rewound: bool) -> None:

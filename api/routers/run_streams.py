@@ -53,7 +53,7 @@ async def wait(
     turn = await accept(parts, access, thread_id, body, key=idempotency_key, waits=True)
     run_id = str(turn["turn_id"])
     return waiting_json(
-        waited_for(parts, run_id),
+        waited_for(parts, turn),
         headers=run_place(thread_id, run_id, "join"),
         closing=parts.closing,
         on_leave=canceller(parts, thread_id, run_id) if cancels(parts, body) else None,
@@ -88,9 +88,9 @@ async def join(
     parts: PartsDep, thread_id: ThreadId, run_id: RunId, cancel_on_disconnect: bool = False
 ) -> Response:
     """Answers with a run's outcome once it has one."""
-    await requests.get_turn(parts.pool, thread_id, run_id)
+    turn = await requests.get_turn(parts.pool, thread_id, run_id)
     return waiting_json(
-        waited_for(parts, run_id),
+        waited_for(parts, turn),
         headers=run_place(thread_id, run_id, "join"),
         closing=parts.closing,
         on_leave=canceller(parts, thread_id, run_id) if cancel_on_disconnect else None,

@@ -56,7 +56,7 @@ async def wait(
     turn = await accept(parts, access, thread_id, body, key=idempotency_key, temporary=True, waits=True)
     run_id = str(turn["turn_id"])
     return waiting_json(
-        waited_for(parts, run_id),
+        waited_for(parts, turn),
         headers=run_place(thread_id, run_id, "join"),
         closing=parts.closing,
         on_leave=canceller(parts, thread_id, run_id) if cancels(parts, body) else None,

@@ -16,8 +16,10 @@ from langgraph_sdk.schema import Config
 from typing_extensions import TypedDict
 
 from adapter.graphs import Project
+from api.app import build_app
 from tests.api.graphs import Held, steps
-from tests.api.serving import Serving, fresh, in_front_of, serving
+from tests.api.serving import Serving, fresh, in_front_of, serving, uvicorn_serving
+from tests.servers import free_port
 
 
 class Context(TypedDict, total=False):
@@ -104,6 +106,26 @@ async def test_context_of_a_new_version(api: Serving) -> None:
         assert (seen["context"], seen["configurable"]) == ({"lang": lang}, {"lang": lang})
     await api.sdk.assistants.update("graph", context={"lang": "it"})
     assert (await api.wait(await api.thread(), input={"seen": {}}))["seen"]["context"] == {"lang": "it"}
+
+
+async def test_a_graphs_own_assistant_is_changed_by_another_process(database_url: str, temporal: str) -> None:
+    async with serving(database_url, temporal, {"graph": _looking()}) as api:
+        app = build_app(api.stack.settings, api.stack.project, client=api.stack.client)
+        async with uvicorn_serving(app, free_port()) as other:
+            thread, seen = await api.thread(), list[Any]()
+            body: dict[str, Any] = {"assistant_id": "graph", "input": {"seen": {}}}
+            for lang in ("en", "fr"):
+                for url in (api.url, other):
+                    ended = await api.http.post(f"{url}/threads/{thread}/runs/wait", json=body)
+                    seen.append(ended.json()["seen"]["context"])
+                await api.http.patch(f"{other}/assistants/graph", json={"context": {"lang": lang}})
+            for url in (other, api.url):
+                ended = await api.http.post(f"{url}/threads/{thread}/runs/wait", json=body)
+                seen.append(ended.json()["seen"]["context"])
+            assert seen == [{}, {}, {"lang": "en"}, {"lang": "en"}, {"lang": "fr"}, {"lang": "fr"}]
+            await api.http.patch(f"{other}/assistants/graph", json={"context": {"lang": "it"}})
+            stateless = await api.http.post(f"{api.url}/runs/wait", json=body)
+            assert stateless.json()["seen"]["context"] == {"lang": "it"}
 
 
 async def test_where_a_run_starts_is_not_an_assistants_to_say(api: Serving) -> None:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import pkgutil
+from typing import Any
+
 from temporalio.client import Client
 
+from api import routers
+from api.access import gate
 from api.answers import ANSWERS
 from api.app import build_app
+from api.deps import refuse_nul
 from tests.api.graphs import steps
 from tests.api.serving import serving, uvicorn_serving
 from tests.servers import free_port
@@ -27,6 +35,21 @@ async def test_ok_and_info(database_url: str, temporal: str) -> None:
         assert list(operation["responses"]["200"]["content"]) == ["text/event-stream"]
         assert set(operation["responses"]) == set("200 400 401 403 404 409 413 422 429 503".split())
         assert set(ANSWERS) == set(api.app.state.routes)
+
+
+def test_nothing_that_a_request_passes_needs_a_thread() -> None:
+    """FastAPI calls what is not `async` in a thread, which costs more than most requests."""
+    calls: list[Any] = [refuse_nul, gate]
+    for module in pkgutil.iter_modules(routers.__path__):
+        router = importlib.import_module(f"{routers.__name__}.{module.name}").router
+        left = [route.dependant for route in router.routes]
+        while left:
+            one = left.pop()
+            calls.append(one.call)
+            left.extend(one.dependencies)
+    assert len(calls) > 100
+    for call in calls:
+        assert any(map(inspect.iscoroutinefunction, (call, type(call).__call__))), call
 
 
 async def test_health(database_url: str, temporal: str) -> None:

@@ -18,7 +18,7 @@ import pytest_asyncio
 from adapter.errors import NotFound
 from adapter.store import requests, stops, thread_prune, turns
 from adapter.store.claims import Claim, assert_claim, take
-from adapter.store.pool import Connection, Pool, create_pool
+from adapter.store.pool import Connection, Pool, create_pool, store_errors
 from adapter.store.sql import query
 from adapter.store.turns import Start
 from tests import rows
@@ -97,9 +97,9 @@ async def test_an_attempt_waits_for_a_cancel(
     _, turn_id, claim = turn
 
     async def attempted() -> None:
-        async with pool.connection() as conn, conn.transaction():
-            await assert_claim(conn, claim)
-            with contextlib.suppress(NotFound):  # it was cancelled before it began
+        with contextlib.suppress(NotFound):  # it was cancelled before it began
+            async with store_errors(), pool.connection() as conn, conn.transaction():
+                await assert_claim(conn, claim)
                 await attempt(conn, turn_id)
 
     async with pool.connection() as conn, conn.transaction():
