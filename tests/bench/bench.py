@@ -17,6 +17,7 @@ import psycopg
 
 from tests import servers
 from tests.bench.contenders.aegra import Aegra
+from tests.bench.contenders.bare import Bare
 from tests.bench.contenders.base import Contender, Servers, Setup
 from tests.bench.contenders.ours import Ours, OursWithoutHttp
 from tests.bench.contenders.plain import Plain
@@ -24,9 +25,17 @@ from tests.bench.contenders.plugin import Plugin
 from tests.bench.environments import NotInstalled, python_of
 from tests.bench.measure import ORDER, Measured
 
-CLASSES: Mapping[str, type[Contender]] = {"ours": Ours, "plain": Plain, "plugin": Plugin, "aegra": Aegra}
+CLASSES: Mapping[str, type[Contender]] = {
+    "ours": Ours,
+    "plain": Plain,
+    "plugin": Plugin,
+    "aegra": Aegra,
+    "bare": Bare,
+}
 # The environments of those that do not run in ours.
-ENVIRONMENTS = {"plain": "baselines", "plugin": "baselines", "aegra": "aegra"}
+ENVIRONMENTS = {"plain": "baselines", "plugin": "baselines", "aegra": "aegra", "bare": "baselines"}
+# It runs no graphs: only scenarios that compare whole turns measure it.
+_FLOOR = "bare"
 _WARM_UP = 5
 
 
@@ -48,10 +57,17 @@ class Bench:
 
     @contextlib.asynccontextmanager
     async def contenders(
-        self, measured: Measured, setup: Setup, *, direct: bool = False, warm_up: str | None = "effects_4"
+        self,
+        measured: Measured,
+        setup: Setup,
+        *,
+        direct: bool = False,
+        floor: bool = False,
+        warm_up: str | None = "effects_4",
     ) -> AsyncGenerator[list[Contender]]:
-        """Yields those that start and run a few turns; `direct` has ours also without HTTP."""
-        made = [CLASSES[name](self.servers, python) for name, python in self.pythons.items()]
+        """Yields those that start and run a few turns; `direct` has ours also without HTTP, `floor` Temporal alone."""
+        pythons = {name: python for name, python in self.pythons.items() if floor or name != _FLOOR}
+        made = [CLASSES[name](self.servers, python) for name, python in pythons.items()]
         without = [OursWithoutHttp(one) for one in made if direct and isinstance(one, Ours)]
         running: list[Contender] = []
 

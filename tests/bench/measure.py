@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 NOTHING = "-"  # in tables, where nothing was measured
-ORDER = ("ours", "ours, no HTTP", "plain", "plugin", "aegra")  # of their columns
+ORDER = ("ours", "ours, no HTTP", "plain", "plugin", "aegra", "bare")  # of their columns
 
 
 @dataclass(frozen=True)

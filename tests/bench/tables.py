@@ -9,7 +9,7 @@ from typing import Any
 from tests.bench.measure import NOTHING, Measured, Spread
 from tests.bench.targets import Judged
 
-RATIOS = (("ours", "plain"), ("ours", "plugin"), ("plugin", "plain"))
+RATIOS = (("ours", "plain"), ("ours", "plugin"), ("plugin", "plain"), ("ours", "bare"), ("plugin", "bare"))
 
 
 def of_scenario(name: str, measured: Measured) -> str:

@@ -95,6 +95,10 @@ class Contender(ABC):
     async def start(self, setup: Setup) -> None:
         """Starts its processes and waits until they take work."""
 
+    def has(self, graph: str) -> bool:
+        """Whether it can run turns of a graph."""
+        return True
+
     @abstractmethod
     async def turn(self, graph: str, thread: str, content: str, steps: int) -> None:
         """Runs a turn to its end; its thread then counts so many steps.

@@ -23,7 +23,8 @@ _MOST_ROUNDS: Final = 2
 NOTES: Final = (
     "Turns of 4 no-op effects, each on a new thread, asked for during 3 s a round and awaited; 2 rounds at most. CPU: "
     "of all processes of the contender (workers and API), user and system; then with PostgreSQL's and Temporal's. The "
-    "plugin's client runs in the process that measures and is not counted. Workers: of ours and the plugin's worker "
+    "plugin's client runs in the process that measures and is not counted, nor is that of bare, whose activities do "
+    "nothing: what Temporal alone costs. Workers: of ours, the plugin's and bare's worker "
     "processes (ours with one API process); of plain and aegra web processes.",
 )
 
@@ -38,7 +39,7 @@ async def run(bench: Bench) -> Measured:
     measured = Measured(NOTES)
     rounds = min(bench.rounds, _MOST_ROUNDS)
     for workers in WORKERS:
-        async with bench.contenders(measured, Setup(workers)) as contenders:
+        async with bench.contenders(measured, Setup(workers), floor=True) as contenders:
             for concurrent in CONCURRENT:
 
                 async def action(contender: Contender, concurrent: int = concurrent) -> Mapping[str, float]:
