@@ -19,8 +19,8 @@ _TURNS_PER_ROUND: Final = 5
 NOTES: Final = (
     "Time from asking for a turn on a new thread to its outcome, the median of 5 turns a round. Ours, plain and "
     "aegra over HTTP (`runs/wait`); the plugin's workflow is started and awaited by Temporal's client in the process "
-    "that measures, without HTTP. Bare: as many activities that do nothing, without a graph or a database: what Temporal "
-    "alone costs, which no turn that has an activity an effect can be cheaper than.",
+    "that measures, without HTTP. Bare: as many activities that do nothing, without a graph or a database: what "
+    "Temporal alone costs, which no turn that has an activity an effect can be cheaper than.",
 )
 
 
