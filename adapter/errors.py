@@ -60,7 +60,7 @@ class TooMany(PublicError):
 
 
 class AssistantChanged(TurnsError):
-    """An assistant is not as it was when a request was put together; nothing was recorded. Retryable.
+    """An assistant is not as it was when a request was put together; no turn was recorded. Retryable.
 
     Attributes:
         assistant_id: which one.

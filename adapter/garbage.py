@@ -4,16 +4,16 @@ A hundred answers that stream hold a million objects; Python would look through 
 added, for up to half a second. What the young generations collect, nearly all garbage, is collected as always.
 
 Not by `gc.callbacks`: what they run lets other threads in wherever a collection may begin, also amid C code that is not
-written for that. Python 3.11's `ast.parse`, which LangGraph reads nodes with, fails then.
+written for that. `ast.parse`, which LangGraph reads nodes with, fails then before Python 3.11.9.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import gc
+import threading
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import Generator
 from typing import Final
 
 _SHARE: Final = 500.0
@@ -28,29 +28,31 @@ _found: list[tuple[int, int, int]] = []
 """The thresholds that each one inside `collecting_seldom` found."""
 
 
-@contextlib.asynccontextmanager
-async def collecting_seldom() -> AsyncGenerator[None]:
+@contextlib.contextmanager
+def collecting_seldom() -> Generator[None]:
     """Keeps what was made so far out of every collection, and full ones to a fifth of a percent of the time."""
     gc.freeze()
     _found.append(gc.get_threshold())
     young, middle, old = _found[0]
     gc.set_threshold(young, middle, _NEVER)
-    task = asyncio.create_task(_collect(old), name="garbage")
+    ended = threading.Event()
+    # Not a task: a node may block the event loop, and make garbage meanwhile.
+    threading.Thread(target=_collect, args=(old, ended), name="garbage", daemon=True).start()
     try:
         yield
     finally:
-        task.cancel()
+        ended.set()
         usual = _found[0]
         _found.pop()
         if not _found:
             gc.set_threshold(*usual)
 
 
-async def _collect(due: int) -> None:
-    while True:
+def _collect(due: int, ended: threading.Event) -> None:
+    took = 0.0
+    while not ended.wait(max(_PAUSE_SECONDS, _SHARE * took)):
         took = 0.0
         if gc.get_count()[2] > due:
             began = time.monotonic()
             gc.collect()
             took = time.monotonic() - began
-        await asyncio.sleep(max(_PAUSE_SECONDS, _SHARE * took))

@@ -104,7 +104,7 @@ async def _accept(
                 only=access.only,
                 delay=body.after_seconds,
                 makes=makes,
-                assistant_as_of=assistant["updated_at"] if assistant["system"] else None,
+                assistant_as_of=assistant["updated_at"],
                 queued_turns=None if body.multitask_strategy in _CLEAR_QUEUE else parts.settings.queued_turns,
             ),
         )

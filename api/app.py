@@ -75,10 +75,11 @@ def build_app(settings: Settings, project: Project, *, client: TemporalClient | 
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-        async with _parts(settings, project, client) as parts, collecting_seldom():
+        async with _parts(settings, project, client) as parts:
             app.state.parts = parts
-            log.info("API ready: graphs %s", ", ".join(project.graph_ids))
-            yield
+            with collecting_seldom():
+                log.info("API ready: graphs %s", ", ".join(project.graph_ids))
+                yield
 
     app = FastAPI(title="durable-turns", lifespan=lifespan, dependencies=[Depends(refuse_nul), Depends(gate)])
     app.state.settings = settings

@@ -72,7 +72,7 @@ class Assistants:
         found = self._read.get(assistant_id) or await self._get(assistant_id)
         if found is None:
             raise NotFound("Thread or assistant not found.")
-        if found["system"]:
+        if assistant_id in self._system.values():
             self._read[assistant_id] = found
         return found
 

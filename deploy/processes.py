@@ -80,7 +80,7 @@ async def _work(settings: Settings, project: Project) -> bool:
 
     stop = asyncio.Event()
     _stop_on_signal(stop, settings.shutdown_grace + stopping.STOP_SECONDS + END_SECONDS)
-    async with collecting_seldom():  # what is imported stays
+    with collecting_seldom():  # what is imported stays
         return await worker.run(settings, project, stop)
 
 

@@ -85,7 +85,7 @@ def apart() -> ProcessPoolExecutor:
     """Returns a process that sends requests by `fuzz_apart`.
 
     Not a thread of this one: Hypothesis has a callback run at every collection of garbage, which lets another thread in
-    amid an `ast.parse`, and Python 3.11 fails when both parse.
+    amid an `ast.parse`, and CPython before 3.11.9 fails when both parse (gh-106905).
     """
     return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
 

@@ -17,6 +17,7 @@ from typing_extensions import TypedDict
 
 from adapter.graphs import Project
 from api.app import build_app
+from api.assistants import assistant_id_of
 from tests.api.graphs import Held, steps
 from tests.api.serving import Serving, fresh, in_front_of, serving, uvicorn_serving
 from tests.servers import free_port
@@ -126,6 +127,50 @@ async def test_a_graphs_own_assistant_is_changed_by_another_process(database_url
             await api.http.patch(f"{other}/assistants/graph", json={"context": {"lang": "it"}})
             stateless = await api.http.post(f"{api.url}/runs/wait", json=body)
             assert stateless.json()["seen"]["context"] == {"lang": "it"}
+
+
+async def test_refusals_are_not_of_an_assistant_as_it_was(database_url: str, temporal: str) -> None:
+    held = Held()
+    async with serving(database_url, temporal, {"held": held.graph()}) as api:
+        busy, missing = await api.thread(), fresh()
+        key = {"Idempotency-Key": "k"}
+        body: dict[str, Any] = {"assistant_id": "held", "input": {"trail": []}}
+        rejecting = {**body, "multitask_strategy": "reject"}
+        run = (await api.http.post(f"/threads/{busy}/runs", json=body, headers=key)).json()["run_id"]
+        await held.started.wait()
+        app = build_app(api.stack.settings, api.stack.project, client=api.stack.client)
+        async with uvicorn_serving(app, free_port()) as other:
+
+            async def sent(thread: str, said: dict[str, Any], headers: dict[str, str] | None = None) -> Any:
+                # What this API remembers is old each time.
+                changed = await api.http.patch(f"{other}/assistants/held", json={"metadata": {"n": fresh()}})
+                assert changed.status_code == 200
+                return await api.http.post(f"/threads/{thread}/runs", json=said, headers=headers)
+
+            again = await sent(busy, body, key)
+            assert (again.status_code, again.json()["run_id"]) == (200, run)
+            assert (await sent(busy, {**body, "input": {"trail": ["other"]}}, key)).status_code == 409
+            refused = await sent(busy, rejecting)
+            assert (refused.status_code, refused.json()["detail"][:25]) == (409, "Thread is already running")
+            assert (await sent(missing, body)).status_code == 404
+            assert (await sent(missing, {**body, "if_not_exists": "create"})).status_code == 200
+        held.go.set()
+        assert cast("Any", await api.sdk.runs.join(busy, run))["trail"] == ["hold", "after"]
+
+
+async def test_an_id_of_another_projects_graph_is_free(database_url: str, temporal: str) -> None:
+    """Another process serves more graphs; once it is deleted, that graph's own assistant may be anybody's."""
+    async with serving(database_url, temporal, {"graph": steps("plan")}) as api:
+        gone = assistant_id_of("x")
+        more = Project(Path("langgraph.json"), {}, {"graph": steps("plan"), "x": steps("plan")})
+        app = build_app(api.stack.settings, more, client=api.stack.client)
+        async with uvicorn_serving(app, free_port()) as other:
+            assert (await api.http.get(f"{other}/assistants/x")).status_code == 200
+        thread, body = await api.thread(), {"assistant_id": gone}
+        assert (await api.http.post(f"/threads/{thread}/runs", json=body)).status_code == 404
+        await api.sdk.assistants.delete(gone)
+        await api.sdk.assistants.create("graph", assistant_id=gone)
+        assert await api.wait(thread, gone, input={"trail": []}) == {"trail": ["plan"]}
 
 
 async def test_where_a_run_starts_is_not_an_assistants_to_say(api: Serving) -> None:

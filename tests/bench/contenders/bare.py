@@ -1,4 +1,4 @@
-"""Owns a worker whose turns are empty activities, which is what Temporal alone costs: the floor, not a choice."""
+"""Owns a worker whose turns are empty activities, which is what Temporal alone costs."""
 
 from __future__ import annotations
 

@@ -22,8 +22,7 @@ NOTES: Final = (
     "Time from asking for a turn on a new thread to its outcome, the median of 5 turns a round; effects_4 has five "
     "times as many rounds. Ours, plain and aegra over HTTP (`runs/wait`); the plugin's workflow is started and awaited "
     "by Temporal's client in the process that measures, without HTTP. Bare: as many activities that do nothing, "
-    "without a graph or a database: what Temporal alone costs, which no turn with an activity an effect can be cheaper "
-    "than.",
+    "without a graph or a database, their workflow awaited by Temporal's client: what Temporal alone takes.",
 )
 
 

@@ -1,8 +1,5 @@
 # pyright: basic, reportMissingImports=false
-"""One worker process whose turns are activities that do nothing: no graph, no state, nothing stored.
-
-No turn that is an activity an effect can cost less than this.
-"""
+"""One worker process whose turns are activities that do nothing: no graph, no state, nothing stored."""
 
 from __future__ import annotations
 
