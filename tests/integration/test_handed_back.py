@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Annotated, Any
 
+import pytest
 from langgraph.graph import START, StateGraph
 from langgraph.types import Send
 from temporalio.client import Client
@@ -38,6 +39,7 @@ async def _worker(stack: Stack) -> AsyncGenerator[None]:
         assert await running
 
 
+@pytest.mark.slow
 async def test_only_what_was_under_way_runs_again(postgres: Postgres, temporal: str) -> None:
     ran, hangs, go = list[str](), asyncio.Event(), asyncio.Event()
 
