@@ -44,9 +44,7 @@ class Parts:
     closing: asyncio.Event
 
 
-# FastAPI calls what is not `async` in a thread, which costs more than any of these.
-
-
+# All of them are `async`: FastAPI calls what is not in a thread, which costs more than any of these.
 async def _parts(request: Request) -> Parts:
     return cast("Parts", request.app.state.parts)
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from adapter.store import requests
+from adapter.store import requests, turns
 from adapter.store.claims import Claim, take
-from adapter.store.pool import Pool
+from adapter.store.pool import Connection, Pool
 from adapter.store.requests import NewTurn
+from adapter.store.sql import query
+from adapter.store.turns import Start, TurnRow
 
 
 async def record(
@@ -28,3 +30,16 @@ async def claim(pool: Pool, thread: str, scope: str = "", token: int = 1, attemp
     async with pool.connection() as conn:
         await take(conn, it, pool)
     return it
+
+
+async def load(conn: Connection, turn_id: str) -> TurnRow:
+    """Returns a turn as an attempt reads it."""
+    row = await (await conn.execute(query("load_turn"), {"turn_id": turn_id, "whole": False})).fetchone()
+    assert row is not None
+    return turns.row_of(row)
+
+
+async def start(conn: Connection, turn_id: str) -> None:
+    """Stores that a turn begins anew, as its first attempt does."""
+    with_ = Start(turn_id, None, 25, str(uuid.uuid4()), str(uuid.uuid4()), None, False)
+    await turns.start(conn, await load(conn, turn_id), with_)

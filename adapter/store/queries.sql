@@ -287,10 +287,6 @@ WITH made AS (
 )
 SELECT * FROM made
 
--- name: assistant_unchanged
-SELECT 1 AS one WHERE %(assistant_as_of)s::timestamptz IS NULL OR EXISTS (
-    SELECT 1 FROM turns.assistant WHERE assistant_id = %(assistant_id)s AND updated_at = %(assistant_as_of)s)
-
 -- name: get_assistant
 SELECT * FROM turns.assistant WHERE assistant_id = %(assistant_id)s
 

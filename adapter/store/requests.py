@@ -158,19 +158,23 @@ async def record_turn(pool: Pool, new: NewTurn) -> Recorded:
             row = await (await _record(conn, params)).fetchone()
             if row is not None:
                 return Recorded(row, new=True)
-            await _check_assistant(conn, params)
+            await _check_assistant(conn, new)
             if new.refuse_busy:
                 raise Conflict(BUSY)
             raise TooMany(_full(new.thread_id, new.queued_turns))
         if bytes(row["request_hash"]) != digest:
-            await _check_assistant(conn, params)
+            await _check_assistant(conn, new)
             raise Conflict("This Idempotency-Key was used on this thread for a request with another body.")
     return Recorded(row, new=False)
 
 
-async def _check_assistant(conn: Connection, params: Mapping[str, Any]) -> None:
-    if await (await conn.execute(query("assistant_unchanged"), params)).fetchone() is None:
-        raise AssistantChanged(params["assistant_id"])
+async def _check_assistant(conn: Connection, new: NewTurn) -> None:
+    if new.assistant_as_of is None:
+        return
+    cursor = await conn.execute(query("get_assistant"), {"assistant_id": new.assistant_id})
+    now = await cursor.fetchone()
+    if now is None or now["updated_at"] != new.assistant_as_of:
+        raise AssistantChanged(new.assistant_id)
 
 
 async def _record(conn: Connection, params: Mapping[str, Any]) -> psycopg.AsyncCursor[DictRow]:

@@ -35,7 +35,7 @@ CLASSES: Mapping[str, type[Contender]] = {
 # The environments of those that do not run in ours.
 ENVIRONMENTS = {"plain": "baselines", "plugin": "baselines", "aegra": "aegra", "bare": "baselines"}
 # It runs no graphs: only scenarios that compare whole turns measure it.
-_FLOOR = "bare"
+_BARE = "bare"
 _WARM_UP = 5
 
 
@@ -62,11 +62,11 @@ class Bench:
         setup: Setup,
         *,
         direct: bool = False,
-        floor: bool = False,
+        bare: bool = False,
         warm_up: str | None = "effects_4",
     ) -> AsyncGenerator[list[Contender]]:
-        """Yields those that start and run a few turns; `direct` has ours also without HTTP, `floor` Temporal alone."""
-        pythons = {name: python for name, python in self.pythons.items() if floor or name != _FLOOR}
+        """Yields those that start and run a few turns; `direct` has ours also without HTTP, `bare` Temporal alone."""
+        pythons = {name: python for name, python in self.pythons.items() if bare or name != _BARE}
         made = [CLASSES[name](self.servers, python) for name, python in pythons.items()]
         without = [OursWithoutHttp(one) for one in made if direct and isinstance(one, Ours)]
         running: list[Contender] = []

@@ -20,7 +20,6 @@ from adapter.store import requests, stops, thread_prune, turns
 from adapter.store.claims import Claim, assert_claim, take
 from adapter.store.pool import Connection, Pool, create_pool, store_errors
 from adapter.store.sql import query
-from adapter.store.turns import Start
 from tests import rows
 
 
@@ -34,24 +33,12 @@ async def _ends(conn: Connection, turn_id: str) -> None:
     await turns.finish(conn, turn_id, status="success", thread_status="idle")
 
 
-async def _load(conn: Connection, turn_id: str) -> turns.TurnRow:
-    row = await (await conn.execute(query("load_turn"), {"turn_id": turn_id, "whole": False})).fetchone()
-    assert row is not None
-    return turns.row_of(row)
-
-
-async def _starts(conn: Connection, turn_id: str) -> None:
-    turn = await _load(conn, turn_id)
-    with_ = Start(turn_id, None, 25, str(uuid.uuid4()), str(uuid.uuid4()), None, False)
-    await turns.start(conn, turn, with_)
-
-
 async def _takes_up(conn: Connection, turn_id: str) -> None:
-    await turns.adopt(conn, await _load(conn, turn_id), str(uuid.uuid4()), rewound=True)
+    await turns.adopt(conn, await rows.load(conn, turn_id), str(uuid.uuid4()), rewound=True)
 
 
 ATTEMPTS = pytest.mark.parametrize(
-    "attempt", [_ends, _starts, _takes_up], ids=["ends", "starts", "is adopted"]
+    "attempt", [_ends, rows.start, _takes_up], ids=["ends", "starts", "is adopted"]
 )
 Attempt = Callable[[Connection, str], Awaitable[None]]
 
@@ -90,7 +77,7 @@ async def test_a_first_attempt_waits_for_a_delete(pool: Pool) -> None:
         await claiming
 
 
-@pytest.mark.parametrize("attempt", [_starts, _takes_up], ids=["starts", "is adopted"])
+@pytest.mark.parametrize("attempt", [rows.start, _takes_up], ids=["starts", "is adopted"])
 async def test_an_attempt_waits_for_a_cancel(
     pool: Pool, turn: tuple[str, str, Claim], attempt: Attempt
 ) -> None:

@@ -9,8 +9,8 @@ import pytest
 import pytest_asyncio
 
 from adapter.errors import NotFound
-from adapter.store import node_errors, turns
-from adapter.store.pool import Connection, Pool, create_pool, one_trip
+from adapter.store import node_errors
+from adapter.store.pool import Pool, create_pool, one_trip
 from adapter.store.sql import query
 from tests import rows
 
@@ -30,10 +30,10 @@ async def test_a_turn_that_was_cancelled_is_not_started(pool: Pool) -> None:
         assert cancelled.rowcount == 1
     with pytest.raises(NotFound, match=f"turn {turn_id} was cancelled or discarded"):
         async with one_trip(pool) as conn:
-            await _start(conn, turn_id)
+            await rows.start(conn, turn_id)
             await conn.execute(query("ping"))
     async with pool.connection() as conn:
-        turn = await _load(conn, turn_id)
+        turn = await rows.load(conn, turn_id)
     assert (turn.status, turn.origin, turn.thread_origin) == ("interrupted", None, None)
     assert await _errors(pool, thread) == 1
 
@@ -42,7 +42,7 @@ async def test_a_turn_that_begins_anew_needs_no_errors_of_the_turns_before(pool:
     thread, turn_id = await rows.record(pool)
     await _note_an_error(pool, thread)
     async with one_trip(pool) as conn:
-        await _start(conn, turn_id)
+        await rows.start(conn, turn_id)
     assert await _errors(pool, thread) == 0
 
 
@@ -55,15 +55,3 @@ async def _errors(pool: Pool, thread: str) -> int:
     async with pool.connection() as conn:
         found = await conn.execute("SELECT 1 FROM turns.node_error WHERE thread_id = %s", (thread,))
         return len(await found.fetchall())
-
-
-async def _load(conn: Connection, turn_id: str) -> turns.TurnRow:
-    row = await (await conn.execute(query("load_turn"), {"turn_id": turn_id, "whole": False})).fetchone()
-    assert row is not None
-    return turns.row_of(row)
-
-
-async def _start(conn: Connection, turn_id: str) -> None:
-    turn = await _load(conn, turn_id)
-    with_ = turns.Start(turn_id, None, 25, str(uuid.uuid4()), str(uuid.uuid4()), None, False)
-    await turns.start(conn, turn, with_)

@@ -39,7 +39,7 @@ async def run(bench: Bench) -> Measured:
     measured = Measured(NOTES)
     rounds = min(bench.rounds, _MOST_ROUNDS)
     for workers in WORKERS:
-        async with bench.contenders(measured, Setup(workers), floor=True) as contenders:
+        async with bench.contenders(measured, Setup(workers), bare=True) as contenders:
             for concurrent in CONCURRENT:
 
                 async def action(contender: Contender, concurrent: int = concurrent) -> Mapping[str, float]:

@@ -29,7 +29,7 @@ NOTES: Final = (
 async def run(bench: Bench, *, cases: tuple[str, ...] = tuple(STEPS)) -> Measured:
     """Measures turns."""
     measured = Measured(NOTES)
-    async with bench.contenders(measured, Setup(), direct=True, floor=True) as contenders:
+    async with bench.contenders(measured, Setup(), direct=True, bare=True) as contenders:
         for case in cases:
 
             async def action(contender: Contender, case: str = case) -> Mapping[str, float]:
